@@ -1,0 +1,3 @@
+//! The `prsl` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Tables of beliefs and truths.

@@ -1,0 +1,1 @@
+//! Random small models and named tolerances for the tests of prsl.

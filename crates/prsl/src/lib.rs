@@ -1,0 +1,2 @@
+//! The probabilistic rule stacking learner.
+#![forbid(unsafe_code)]
