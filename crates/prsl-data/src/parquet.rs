@@ -1,12 +1,15 @@
 //! Parquet files, read batch by batch.
 
+use std::fmt::Display;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, downcast_integer_array};
 use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 
 use crate::error::{Error, Result};
@@ -58,8 +61,8 @@ impl ParquetTable {
         self.start(file)?;
         let Stage::Reading { reader, batch } = &mut self.stage else { return Ok(None) };
         while batch.num_rows() == 0 {
-            match reader.next() {
-                Some(next) => *batch = next.map_err(|error| damaged(file, error))?,
+            match guarded(file, || reader.next().transpose())? {
+                Some(next) => *batch = next,
                 None => return Ok(None),
             }
         }
@@ -69,7 +72,7 @@ impl ParquetTable {
         let mut values: Vec<_> = self.kinds.iter().map(|_| None).collect();
         for (index, (name, _)) in self.kinds.iter().enumerate() {
             if let Some(array) = rows.column_by_name(name) {
-                values[index] = Some(Values::new(array));
+                values[index] = Some(Values::new(array).map_err(|cause| damaged(file, cause))?);
             }
         }
         Ok(Some(ParquetChunk { values, n_rows }))
@@ -87,6 +90,9 @@ impl ParquetTable {
     ) -> Result<(Vec<String>, ParquetTable)> {
         let builder =
             ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| damaged(file, error))?;
+        if has_negative_sizes(builder.metadata()) {
+            return Err(damaged(file, "a negative size or place; it seems to be damaged"));
+        }
         let n_rows = builder.metadata().file_metadata().num_rows().try_into().unwrap_or(0);
         let kinds: Vec<_> = builder
             .schema()
@@ -105,7 +111,7 @@ impl ParquetTable {
         if let Stage::Opened(_) = self.stage {
             self.check_kinds(&self.selected, file)?;
             if let Stage::Opened(opened) = std::mem::replace(&mut self.stage, Stage::Failed) {
-                let reader = opened.build(&self.selected).map_err(|error| damaged(file, error))?;
+                let reader = guarded(file, || opened.build(&self.selected))?;
                 let batch = RecordBatch::new_empty(arrow::record_batch::RecordBatchReader::schema(&reader));
                 self.stage = Stage::Reading { reader: Box::new(reader), batch };
             }
@@ -159,10 +165,30 @@ fn build<T: ChunkReader + 'static>(
     builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()
 }
 
-fn damaged(file: &str, error: impl std::fmt::Display) -> Error {
+/// Turns a panic of the parquet library, which some damaged files bring about, into an error.
+fn guarded<T, E: Display>(file: &str, read: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+    // What `read` has touched is not used again after an error of any kind, except to fail again.
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(result) => result.map_err(|error| damaged(file, error)),
+        Err(_) => Err(damaged(file, "its parts do not fit together; it seems to be damaged")),
+    }
+}
+
+fn damaged(file: &str, error: impl Display) -> Error {
     let cause = error.to_string();
     let cause = cause.strip_prefix("Parquet error: ").unwrap_or(&cause).trim_end_matches('.').to_owned();
     Error::Parquet { file: file.to_owned(), cause }
+}
+
+/// Sizes on which the parquet library would panic.
+fn has_negative_sizes(metadata: &ParquetMetaData) -> bool {
+    let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let sizes = columns.flat_map(|column| {
+        let start = column.dictionary_page_offset().unwrap_or(0);
+        [column.data_page_offset(), column.compressed_size(), column.num_values(), start]
+    });
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows());
+    sizes.chain(rows).any(|size| size < 0)
 }
 
 fn is_supported(kind: &DataType) -> bool {
@@ -185,29 +211,26 @@ enum Values {
 }
 
 impl Values {
-    fn new(array: &ArrayRef) -> Values {
-        let kind = array.data_type();
-        match kind {
-            DataType::Boolean => {
-                Values::Numbers(array.as_boolean().iter().map(|value| value.map(f64::from)).collect())
-            }
+    fn new(array: &ArrayRef) -> std::result::Result<Values, &'static str> {
+        Ok(match array.data_type() {
+            DataType::Boolean => numbers(array.as_boolean().iter()),
+            DataType::Float16 => numbers(array.as_primitive::<Float16Type>()),
+            DataType::Float32 => numbers(array.as_primitive::<Float32Type>()),
+            DataType::Float64 => numbers(array.as_primitive::<Float64Type>()),
+            kind if kind.is_integer() => Values::Numbers(integers(array)),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(array.clone()),
-            DataType::Float16 => Values::Numbers(
-                array.as_primitive::<Float16Type>().iter().map(|value| value.map(f64::from)).collect(),
-            ),
-            DataType::Float32 => Values::Numbers(
-                array.as_primitive::<Float32Type>().iter().map(|value| value.map(f64::from)).collect(),
-            ),
-            DataType::Float64 => Values::Numbers(array.as_primitive::<Float64Type>().iter().collect()),
             DataType::Dictionary(_, _) => {
                 let dictionary = array.as_any_dictionary();
-                let keys =
-                    integers(dictionary.keys()).into_iter().map(|key| key.map(|key| key as usize)).collect();
-                Values::Dictionary(keys, Box::new(Values::new(dictionary.values())))
+                let n_values = dictionary.values().len() as f64;
+                let keys = integers(dictionary.keys());
+                if keys.iter().flatten().any(|&key| key < 0.0 || key >= n_values) {
+                    return Err("a key of a dictionary has no value");
+                }
+                let keys = keys.into_iter().map(|key| key.map(|key| key as usize)).collect();
+                Values::Dictionary(keys, Box::new(Values::new(dictionary.values())?))
             }
-            kind if kind.is_integer() => Values::Numbers(integers(array)),
             _ => Values::Missing,
-        }
+        })
     }
 
     fn cell(&self, row: usize) -> Cell<'_> {
@@ -223,6 +246,10 @@ impl Values {
             Values::Dictionary(keys, values) => keys[row].map_or(Cell::Missing, |key| values.cell(key)),
         }
     }
+}
+
+fn numbers<T: Into<f64>>(values: impl IntoIterator<Item = Option<T>>) -> Values {
+    Values::Numbers(values.into_iter().map(|value| value.map(Into::into)).collect())
 }
 
 /// Integers of any width as numbers.
