@@ -1,2 +1,28 @@
-//! The probabilistic rule stacking learner.
+#![doc = include_str!("../docs/crate.md")]
 #![forbid(unsafe_code)]
+
+mod belief;
+mod diagnostic;
+mod error;
+mod evidence;
+mod expectation;
+mod formula;
+mod label;
+pub mod log_space;
+mod model;
+mod names;
+mod noisy_or;
+mod rule;
+mod text;
+
+pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
+pub use diagnostic::{Diagnostic, Diagnostics, nearest};
+pub use error::{Error, Result};
+pub use evidence::Evidence;
+pub use expectation::{Comparison, Condition, Expectation, Given};
+pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
+pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};
+pub use model::{Model, ModelBuilder};
+pub use noisy_or::{Inhibition, NoisyOr};
+pub use rule::{Body, Rule, RuleId};
+pub use text::{Document, MAX_BYTES, format};

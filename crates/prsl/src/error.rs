@@ -1,0 +1,317 @@
+//! Everything that can be wrong with what the library is given, as sentences for whoever can fix it.
+
+use crate::diagnostic::{Diagnostics, nearest};
+
+/// The result of most functions of the library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What is wrong: the message says what was given, what was wanted, and where.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A model text has errors, all of them listed.
+    #[error("{0}")]
+    Text(Diagnostics),
+    /// A rule given as text has errors.
+    #[error("{}", formula_message(.0))]
+    Formula(Diagnostics),
+    /// A model in JSON has an error.
+    #[error("the model is not valid JSON for prsl: {message}{}", place(*.line, *.column))]
+    Json {
+        /// What is wrong.
+        message: String,
+        /// Line, from 1; 0 if unknown.
+        line: usize,
+        /// Column, from 1; 0 if unknown.
+        column: usize,
+    },
+    /// A model written by a newer prsl.
+    #[error("the model has format version {found}, and this prsl reads up to {known}; install a newer prsl")]
+    Version {
+        /// The version in the file.
+        found: u64,
+        /// The newest version known here.
+        known: u64,
+    },
+    /// A model text that is too large to be one.
+    #[error(
+        "the model text has {bytes} bytes, more than the limit of {limit}; split it or write larger rules as data"
+    )]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The limit.
+        limit: usize,
+    },
+
+    /// A name without characters.
+    #[error("{what} has an empty name; give it at least one character")]
+    EmptyName {
+        /// Whose name.
+        what: String,
+    },
+    /// Two labels of the same name.
+    #[error("label `{label}` is declared twice; rename or remove one of them")]
+    DuplicateLabel {
+        /// The name.
+        label: String,
+    },
+    /// Fewer than two categories.
+    #[error("label `{label}` has {}, expected at least 2; a yes/no label is declared by its name alone", counted(*.n, "category", "categories"))]
+    TooFewCategories {
+        /// The label.
+        label: String,
+        /// How many it has.
+        n: usize,
+    },
+    /// Two categories of the same name in one label.
+    #[error("label `{label}` lists category `{category}` twice; rename or remove one of them")]
+    DuplicateCategory {
+        /// The label.
+        label: String,
+        /// The category.
+        category: String,
+    },
+    /// A distribution of the wrong length.
+    #[error("{what} for label `{label}` has {}, expected {wanted}, one for each category", counted(*.given, "number", "numbers"))]
+    Length {
+        /// "belief" or "prior".
+        what: &'static str,
+        /// The label.
+        label: String,
+        /// How many numbers were given.
+        given: usize,
+        /// How many categories there are.
+        wanted: usize,
+    },
+    /// A number in a distribution that is not a probability.
+    #[error("{what} for `{label}={category}` is {value}, expected a number from 0 to 1")]
+    NotAProbability {
+        /// "belief" or "prior".
+        what: &'static str,
+        /// The label.
+        label: String,
+        /// The category.
+        category: String,
+        /// The number.
+        value: f64,
+    },
+    /// A distribution that does not sum to one.
+    #[error("{what} for label `{label}` sums to {sum}, expected 1 within 1e-6{}", normalize_advice(.what))]
+    Sum {
+        /// "belief" or "prior".
+        what: &'static str,
+        /// The label.
+        label: String,
+        /// What it sums to.
+        sum: f64,
+    },
+    /// A belief of zero everywhere.
+    #[error("belief for label `{label}` is 0 in every category; leave all of them empty if nothing is known")]
+    ZeroBelief {
+        /// The label.
+        label: String,
+    },
+    /// A belief about a label that no classifier speaks about.
+    #[error(
+        "label `{label}` is latent and takes no beliefs; remove `latent` from its declaration, or give an observed category"
+    )]
+    Latent {
+        /// The label.
+        label: String,
+    },
+    /// A label given twice in one instance's evidence.
+    #[error("label `{label}` is given twice in the evidence; keep one of the two")]
+    GivenTwice {
+        /// The label.
+        label: String,
+    },
+    /// A label that the model does not have.
+    #[error("unknown label `{label}`{context}{}", did_you_mean(.suggestion))]
+    UnknownLabel {
+        /// The name looked for.
+        label: String,
+        /// Where it was used: empty, or " in ...".
+        context: String,
+        /// A label with a similar name.
+        suggestion: Option<String>,
+    },
+    /// A category that the label does not have.
+    #[error("unknown category `{category}` of label `{label}`{context}{}", did_you_mean(.suggestion))]
+    UnknownCategory {
+        /// The label.
+        label: String,
+        /// The name looked for.
+        category: String,
+        /// Where it was used: empty, or " in ...".
+        context: String,
+        /// A category with a similar name.
+        suggestion: Option<String>,
+    },
+    /// A rule that the model does not have.
+    #[error("unknown rule `{rule}`{}", did_you_mean(.suggestion))]
+    UnknownRule {
+        /// The name or number looked for.
+        rule: String,
+        /// A rule with a similar name.
+        suggestion: Option<String>,
+    },
+
+    /// Two rules of the same name.
+    #[error("two rules are named `{name}`; rename one of them")]
+    DuplicateRule {
+        /// The name.
+        name: String,
+    },
+    /// A rule probability outside 0 to 1.
+    #[error("rule `{rule}` has probability {value}, expected a number from 0 to 1")]
+    RuleProbability {
+        /// The rule.
+        rule: String,
+        /// The number.
+        value: f64,
+    },
+    /// An inhibition probability outside 0 to 1.
+    #[error("inhibition of `{atom}` in rule `{rule}` is {value}, expected a number from 0 to 1")]
+    InhibitionProbability {
+        /// The rule.
+        rule: String,
+        /// The category.
+        atom: String,
+        /// The number.
+        value: f64,
+    },
+    /// The same category twice in a noisy-or.
+    #[error("noisy-or rule `{rule}` names `{atom}` twice; keep one of the two")]
+    RepeatedInhibition {
+        /// The rule.
+        rule: String,
+        /// The category.
+        atom: String,
+    },
+    /// A noisy-or that names no category.
+    #[error("a noisy-or rule names no category; give at least one with its inhibition probability")]
+    EmptyNoisyOr {
+        /// The rule.
+        rule: String,
+    },
+    /// A formula that nests too deeply.
+    #[error(
+        "rule `{rule}` nests {depth} levels deep, more than the limit of {limit}; split it into several rules"
+    )]
+    TooDeep {
+        /// The rule.
+        rule: String,
+        /// Its depth.
+        depth: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A cardinality out of range.
+    #[error("rule `{rule}` counts {n} of {members} formulas; the number may be at most {members}")]
+    Count {
+        /// The rule.
+        rule: String,
+        /// The number asked for.
+        n: usize,
+        /// How many formulas are listed.
+        members: usize,
+    },
+    /// An atom over no category.
+    #[error("rule `{rule}` has an atom of label `{label}` without a category; name at least one")]
+    EmptyAtom {
+        /// The rule.
+        rule: String,
+        /// The label.
+        label: String,
+    },
+
+    /// No assignment has a positive weight.
+    #[error("no assignment is possible: {}", conflict(.rules))]
+    Impossible {
+        /// A smallest set of rules that together exclude everything the evidence allows.
+        rules: Vec<String>,
+    },
+    /// Exact inference is too expensive.
+    #[error("{what} needs {needed}, more than the limit of {limit}; {advice}")]
+    TooCostly {
+        /// What was asked for.
+        what: String,
+        /// What it takes.
+        needed: String,
+        /// What is allowed.
+        limit: String,
+        /// The way out.
+        advice: String,
+    },
+}
+
+impl Error {
+    /// An unknown label, with the nearest known one.
+    pub fn unknown_label<'a>(
+        label: &str,
+        context: impl Into<String>,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        Error::UnknownLabel {
+            label: label.to_owned(),
+            context: context.into(),
+            suggestion: nearest(label, known).map(str::to_owned),
+        }
+    }
+
+    /// An unknown category, with the nearest known one.
+    pub fn unknown_category<'a>(
+        label: &str,
+        category: &str,
+        context: impl Into<String>,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        Error::UnknownCategory {
+            label: label.to_owned(),
+            category: category.to_owned(),
+            context: context.into(),
+            suggestion: nearest(category, known).map(str::to_owned),
+        }
+    }
+}
+
+fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn did_you_mean(name: &Option<String>) -> String {
+    name.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+}
+
+fn normalize_advice(what: &str) -> &'static str {
+    if what == "belief" { "; correct it, or ask for normalization" } else { "" }
+}
+
+fn place(line: usize, column: usize) -> String {
+    if line == 0 { String::new() } else { format!(" at line {line}, column {column}") }
+}
+
+fn formula_message(diagnostics: &Diagnostics) -> String {
+    let source = diagnostics.source();
+    let sentences: Vec<_> = diagnostics
+        .list()
+        .iter()
+        .map(|d| match &d.help {
+            Some(help) => format!("{} in rule `{source}`; {help}", d.message),
+            None => format!("{} in rule `{source}`", d.message),
+        })
+        .collect();
+    sentences.join("; ")
+}
+
+fn conflict(rules: &[String]) -> String {
+    match rules {
+        [] => "the evidence excludes itself".to_owned(),
+        [rule] => format!("rule `{rule}` excludes everything that the evidence allows"),
+        rules => {
+            let quoted: Vec<_> = rules.iter().map(|rule| format!("`{rule}`")).collect();
+            format!("rules {} together exclude everything that the evidence allows", quoted.join(", "))
+        }
+    }
+}

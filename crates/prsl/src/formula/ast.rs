@@ -1,0 +1,317 @@
+//! A formula as a flat list of nodes, children before parents.
+//!
+//! Nothing here recurses: whoever walks a formula walks the list, so the depth of what a user wrote never
+//! becomes the depth of our stack.
+
+use crate::label::{CategoryId, LabelId, index_newtype};
+
+/// How deeply a formula may nest.
+pub const MAX_DEPTH: usize = 256;
+
+/// "The label's category is one of these": the only statement that is not made of others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Atom {
+    label: LabelId,
+    categories: Vec<CategoryId>,
+}
+
+impl Atom {
+    /// `label = category`.
+    pub fn new(label: LabelId, category: CategoryId) -> Self {
+        Self { label, categories: vec![category] }
+    }
+
+    /// `label in {categories}`; order and repetition do not matter.
+    pub fn one_of(label: LabelId, categories: impl IntoIterator<Item = CategoryId>) -> Self {
+        let mut categories: Vec<_> = categories.into_iter().collect();
+        categories.sort_unstable();
+        categories.dedup();
+        Self { label, categories }
+    }
+
+    /// The label it speaks about.
+    pub fn label(&self) -> LabelId {
+        self.label
+    }
+
+    /// The categories that make it true, ascending.
+    pub fn categories(&self) -> &[CategoryId] {
+        &self.categories
+    }
+
+    /// The one category that makes it true, if there is only one.
+    pub fn single(&self) -> Option<CategoryId> {
+        match self.categories[..] {
+            [category] => Some(category),
+            _ => None,
+        }
+    }
+
+    /// Whether it is true when the label takes `category`.
+    pub fn contains(&self, category: CategoryId) -> bool {
+        self.categories.contains(&category)
+    }
+}
+
+/// Position of a node in its formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+index_newtype!(NodeId);
+
+/// How a cardinality formula bounds the number of its true members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bound {
+    /// `at_least N of {...}`
+    AtLeast,
+    /// `at_most N of {...}`
+    AtMost,
+    /// `exactly N of {...}`
+    Exactly,
+}
+
+impl Bound {
+    /// Whether `count` true members satisfy the bound `n`.
+    pub fn admits(self, count: usize, n: usize) -> bool {
+        match self {
+            Bound::AtLeast => count >= n,
+            Bound::AtMost => count <= n,
+            Bound::Exactly => count == n,
+        }
+    }
+}
+
+/// One operator or atom of a formula.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// `true` or `false`
+    Constant(bool),
+    /// `label = category` and its kin
+    Atom(Atom),
+    /// `!a`
+    Not(NodeId),
+    /// `a & b & c`
+    And(Vec<NodeId>),
+    /// `a | b | c`
+    Or(Vec<NodeId>),
+    /// `a xor b xor c`: an odd number of them holds
+    Xor(Vec<NodeId>),
+    /// `a -> b`
+    Implies(NodeId, NodeId),
+    /// `a <- b`, kept apart from `b -> a` so that a rule reads back as it was written
+    ImpliedBy(NodeId, NodeId),
+    /// `a <-> b`
+    Iff(NodeId, NodeId),
+    /// `at_least N of {...}` and its kin
+    Count(Bound, usize, Vec<NodeId>),
+}
+
+impl Node {
+    /// The nodes directly below this one.
+    pub fn children(&self) -> &[NodeId] {
+        match self {
+            Node::Constant(_) | Node::Atom(_) => &[],
+            Node::Not(child) => std::slice::from_ref(child),
+            Node::And(children) | Node::Or(children) | Node::Xor(children) | Node::Count(_, _, children) => {
+                children
+            }
+            // Two-child nodes have no slice to lend; `Formula::children` serves them.
+            Node::Implies(..) | Node::ImpliedBy(..) | Node::Iff(..) => &[],
+        }
+    }
+}
+
+/// A propositional formula over the categories of a model.
+///
+/// ```
+/// use prsl::{Atom, CategoryId, Formula, LabelId};
+///
+/// let rain = Formula::atom(Atom::new(LabelId::new(0), CategoryId::new(1)));
+/// let wet = Formula::atom(Atom::new(LabelId::new(1), CategoryId::new(1)));
+/// let rule = rain.implies(wet);
+/// assert!(rule.holds(&[0, 0]));
+/// assert!(!rule.holds(&[1, 0]));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Formula {
+    nodes: Vec<Node>,
+    depth: usize,
+}
+
+impl Formula {
+    /// `true` or `false`.
+    pub fn constant(value: bool) -> Self {
+        Self { nodes: vec![Node::Constant(value)], depth: 1 }
+    }
+
+    /// An atom as a formula.
+    pub fn atom(atom: Atom) -> Self {
+        Self { nodes: vec![Node::Atom(atom)], depth: 1 }
+    }
+
+    /// `!self`
+    #[expect(clippy::should_implement_trait, reason = "a family of builder methods, of which `!` is one")]
+    pub fn not(self) -> Self {
+        Self::join([self], |children| Node::Not(children[0]))
+    }
+
+    /// All of them; `true` for none, the formula itself for one.
+    pub fn and(formulas: impl IntoIterator<Item = Formula>) -> Self {
+        Self::n_ary(formulas, Node::And).unwrap_or_else(|| Self::constant(true))
+    }
+
+    /// At least one of them; `false` for none, the formula itself for one.
+    pub fn or(formulas: impl IntoIterator<Item = Formula>) -> Self {
+        Self::n_ary(formulas, Node::Or).unwrap_or_else(|| Self::constant(false))
+    }
+
+    /// An odd number of them; `false` for none, the formula itself for one.
+    pub fn xor(formulas: impl IntoIterator<Item = Formula>) -> Self {
+        Self::n_ary(formulas, Node::Xor).unwrap_or_else(|| Self::constant(false))
+    }
+
+    /// `self -> then`
+    pub fn implies(self, then: Formula) -> Self {
+        Self::join([self, then], |children| Node::Implies(children[0], children[1]))
+    }
+
+    /// `self <- condition`
+    pub fn implied_by(self, condition: Formula) -> Self {
+        Self::join([self, condition], |children| Node::ImpliedBy(children[0], children[1]))
+    }
+
+    /// `self <-> other`
+    pub fn iff(self, other: Formula) -> Self {
+        Self::join([self, other], |children| Node::Iff(children[0], children[1]))
+    }
+
+    /// `at_least n of {formulas}`, and `at_most`, `exactly`.
+    pub fn count(bound: Bound, n: usize, formulas: impl IntoIterator<Item = Formula>) -> Self {
+        Self::join(formulas, |children| Node::Count(bound, n, children))
+    }
+
+    /// All nodes, children before parents; the last is the formula itself.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node of the whole formula.
+    pub fn root(&self) -> NodeId {
+        NodeId::new(self.nodes.len() - 1)
+    }
+
+    /// The nodes directly below `node`.
+    pub fn children(&self, node: NodeId) -> Vec<NodeId> {
+        match &self.nodes[node.index()] {
+            Node::Implies(a, b) | Node::ImpliedBy(a, b) | Node::Iff(a, b) => vec![*a, *b],
+            other => other.children().to_vec(),
+        }
+    }
+
+    /// How deeply it nests; an atom has depth 1.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The atoms, in order of appearance.
+    pub fn atoms(&self) -> impl Iterator<Item = &Atom> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Atom(atom) => Some(atom),
+            _ => None,
+        })
+    }
+
+    /// The labels it speaks about, each once, in order of appearance.
+    pub fn scope(&self) -> Vec<LabelId> {
+        let mut scope: Vec<LabelId> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        for atom in self.atoms() {
+            if seen.insert(atom.label) {
+                scope.push(atom.label);
+            }
+        }
+        scope
+    }
+
+    /// Whether the formula is true when label `l` takes the category `assignment[l]`.
+    pub fn holds(&self, assignment: &[usize]) -> bool {
+        let mut values: Vec<bool> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let value = |id: &NodeId| values[id.index()];
+            let holds = match node {
+                Node::Constant(constant) => *constant,
+                Node::Atom(atom) => atom.contains(CategoryId::new(assignment[atom.label.index()])),
+                Node::Not(child) => !value(child),
+                Node::And(children) => children.iter().all(value),
+                Node::Or(children) => children.iter().any(value),
+                Node::Xor(children) => children.iter().filter(|&id| value(id)).count() % 2 == 1,
+                Node::Implies(condition, then) | Node::ImpliedBy(then, condition) => {
+                    !value(condition) || value(then)
+                }
+                Node::Iff(a, b) => value(a) == value(b),
+                Node::Count(bound, n, children) => {
+                    bound.admits(children.iter().filter(|&id| value(id)).count(), *n)
+                }
+            };
+            values.push(holds);
+        }
+        values.pop().expect("a formula has at least one node")
+    }
+
+    /// The same formula with every atom replaced.
+    pub fn try_map_atoms<E>(&self, mut map: impl FnMut(&Atom) -> Result<Atom, E>) -> Result<Self, E> {
+        let mut mapped = self.clone();
+        for node in &mut mapped.nodes {
+            if let Node::Atom(atom) = node {
+                *atom = map(atom)?;
+            }
+        }
+        Ok(mapped)
+    }
+
+    fn n_ary(
+        formulas: impl IntoIterator<Item = Formula>,
+        node: impl FnOnce(Vec<NodeId>) -> Node,
+    ) -> Option<Self> {
+        let mut formulas: Vec<_> = formulas.into_iter().collect();
+        match formulas.len() {
+            0 => None,
+            1 => formulas.pop(),
+            _ => Some(Self::join(formulas, node)),
+        }
+    }
+
+    /// Appends the formulas one after the other and a node over their roots.
+    fn join(formulas: impl IntoIterator<Item = Formula>, node: impl FnOnce(Vec<NodeId>) -> Node) -> Self {
+        let mut nodes = Vec::new();
+        let mut roots = Vec::new();
+        let mut depth = 0;
+        for formula in formulas {
+            depth = depth.max(formula.depth);
+            let offset = nodes.len();
+            if offset == 0 {
+                nodes = formula.nodes;
+            } else {
+                nodes.extend(formula.nodes.into_iter().map(|node| shifted(node, offset)));
+            }
+            roots.push(NodeId::new(nodes.len() - 1));
+        }
+        nodes.push(node(roots));
+        Self { nodes, depth: depth + 1 }
+    }
+}
+
+fn shifted(node: Node, offset: usize) -> Node {
+    let shift = |id: NodeId| NodeId::new(id.index() + offset);
+    let shift_all = |ids: Vec<NodeId>| ids.into_iter().map(shift).collect();
+    match node {
+        Node::Constant(_) | Node::Atom(_) => node,
+        Node::Not(child) => Node::Not(shift(child)),
+        Node::And(children) => Node::And(shift_all(children)),
+        Node::Or(children) => Node::Or(shift_all(children)),
+        Node::Xor(children) => Node::Xor(shift_all(children)),
+        Node::Implies(a, b) => Node::Implies(shift(a), shift(b)),
+        Node::ImpliedBy(a, b) => Node::ImpliedBy(shift(a), shift(b)),
+        Node::Iff(a, b) => Node::Iff(shift(a), shift(b)),
+        Node::Count(bound, n, children) => Node::Count(bound, n, shift_all(children)),
+    }
+}

@@ -1,0 +1,69 @@
+//! Formulas that are clauses: "at least one of these literals", the shape whose messages cost next to nothing.
+
+use std::collections::BTreeMap;
+
+use super::{Bound, Formula, Node, NodeId};
+use crate::label::{CategoryId, LabelId};
+
+/// A disjunction of literals: per label, the categories that make it true.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Clause {
+    /// `true` if the formula is this clause, `false` if it is its negation.
+    pub(crate) positive: bool,
+    /// Several literals of the same label unite.
+    pub(crate) literals: BTreeMap<LabelId, Vec<CategoryId>>,
+    /// A constant `true` among the literals: the clause always holds.
+    pub(crate) always: bool,
+}
+
+/// The formula as a clause or as the negation of one, if its outer shape says so.
+///
+/// `a & b -> c | d`, `!(a & b)`, `at_least 1 of {a, b}` are clauses; `a & b` is the negation of one.
+pub(crate) fn as_clause(formula: &Formula, n_categories: impl Fn(LabelId) -> usize) -> Option<Clause> {
+    [true, false].into_iter().find_map(|positive| collect(formula, positive, &n_categories))
+}
+
+/// Walks from the root through everything that distributes a disjunction: `|` and `->` as they stand, `&` under
+/// a negation. `true` on the stack asks for the node, `false` for its negation.
+fn collect(formula: &Formula, positive: bool, n_categories: &impl Fn(LabelId) -> usize) -> Option<Clause> {
+    let mut clause = Clause { positive, literals: BTreeMap::new(), always: false };
+    let mut stack: Vec<(NodeId, bool)> = vec![(formula.root(), positive)];
+    while let Some((id, sign)) = stack.pop() {
+        match (&formula.nodes()[id.index()], sign) {
+            (Node::Constant(value), _) => clause.always |= *value == sign,
+            (Node::Atom(atom), _) => {
+                let fires = (0..n_categories(atom.label()))
+                    .map(CategoryId::new)
+                    .filter(|&category| atom.contains(category) == sign);
+                let united = clause.literals.entry(atom.label()).or_default();
+                united.extend(fires);
+                united.sort_unstable();
+                united.dedup();
+            }
+            (Node::Not(child), _) => stack.push((*child, !sign)),
+            (Node::Or(children), true) | (Node::And(children), false) => {
+                stack.extend(children.iter().map(|&child| (child, sign)));
+            }
+            (Node::Implies(condition, then) | Node::ImpliedBy(then, condition), true) => {
+                stack.extend([(*condition, false), (*then, true)]);
+            }
+            (Node::Count(bound, n, children), _) => {
+                let any = match (bound, sign) {
+                    (Bound::AtLeast, true) => *n == 1,
+                    (Bound::AtLeast, false) => *n == children.len(),
+                    (Bound::AtMost, true) => n + 1 == children.len(),
+                    (Bound::AtMost, false) => *n == 0,
+                    (Bound::Exactly, _) => false,
+                };
+                if !any {
+                    return None;
+                }
+                // At least one member holds (`at_least 1`, `!(at_most 0)`), or at least one does not.
+                let member = matches!((bound, sign), (Bound::AtLeast, true) | (Bound::AtMost, false));
+                stack.extend(children.iter().map(|&child| (child, member)));
+            }
+            _ => return None,
+        }
+    }
+    Some(clause)
+}

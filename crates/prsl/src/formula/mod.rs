@@ -1,0 +1,7 @@
+//! Propositional formulas over categories.
+
+mod ast;
+mod clause;
+
+pub use ast::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
+pub(crate) use clause::as_clause;

@@ -1,0 +1,169 @@
+//! Labels: the questions, and the categories that may answer them.
+
+use std::fmt;
+
+/// Position of a label in its model, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LabelId(u32);
+
+/// Position of a category in its label, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CategoryId(u32);
+
+macro_rules! index_newtype {
+    ($name:ident) => {
+        impl $name {
+            /// The id at `index`.
+            pub fn new(index: usize) -> Self {
+                Self(u32::try_from(index).expect("models have fewer than 2^32 parts"))
+            }
+
+            /// The id as an index into a slice.
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+pub(crate) use index_newtype;
+index_newtype!(LabelId);
+index_newtype!(CategoryId);
+
+/// The outside source of beliefs about one label: a camera model, a shoe sensor, a text classifier.
+///
+/// prsl never trains it and never runs it; the name tells people whose beliefs they are looking at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classifier {
+    name: String,
+}
+
+impl Classifier {
+    /// A classifier called `name`.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into() }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// One question with two or more mutually exclusive answers.
+///
+/// ```
+/// use prsl::Label;
+///
+/// let feet = Label::new("feet", ["gait", "standing"]).from_classifier("shoe");
+/// assert_eq!(feet.n_categories(), 2);
+/// assert_eq!(feet.classifier().unwrap().name(), "shoe");
+///
+/// let alarm = Label::binary("alarm").with_prior([0.1, 0.9]);
+/// assert!(alarm.is_binary());
+/// assert_eq!(alarm.categories(), ["yes", "no"]);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    name: String,
+    categories: Vec<String>,
+    prior: Option<Vec<f64>>,
+    classifier: Option<Classifier>,
+}
+
+/// The first category of a label declared by its name alone.
+pub const YES: &str = "yes";
+/// The second category of a label declared by its name alone.
+pub const NO: &str = "no";
+
+impl Label {
+    /// A label with the given categories, a uniform prior, and a classifier named like the label.
+    pub fn new<C: Into<String>>(name: impl Into<String>, categories: impl IntoIterator<Item = C>) -> Self {
+        let name = name.into();
+        let classifier = Some(Classifier::new(name.clone()));
+        Self { name, categories: categories.into_iter().map(Into::into).collect(), prior: None, classifier }
+    }
+
+    /// A label with the categories `yes` and `no`.
+    pub fn binary(name: impl Into<String>) -> Self {
+        Self::new(name, [YES, NO])
+    }
+
+    /// The same label with a prior, used for rows that hold no belief about it.
+    pub fn with_prior(mut self, prior: impl Into<Vec<f64>>) -> Self {
+        self.prior = Some(prior.into());
+        self
+    }
+
+    /// The same label without a prior of its own: uniform.
+    pub fn without_prior(mut self) -> Self {
+        self.prior = None;
+        self
+    }
+
+    /// The same label with beliefs from the classifier `name`.
+    pub fn from_classifier(mut self, name: impl Into<String>) -> Self {
+        self.classifier = Some(Classifier::new(name));
+        self
+    }
+
+    /// The same label without a classifier: only its prior and the rules speak about it.
+    pub fn latent(mut self) -> Self {
+        self.classifier = None;
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its categories, in order.
+    pub fn categories(&self) -> &[String] {
+        &self.categories
+    }
+
+    /// The name of one category.
+    pub fn category(&self, category: CategoryId) -> &str {
+        &self.categories[category.index()]
+    }
+
+    /// The category called `name`.
+    pub fn find_category(&self, name: &str) -> Option<CategoryId> {
+        self.categories.iter().position(|category| category == name).map(CategoryId::new)
+    }
+
+    /// How many categories it has, at least 2.
+    pub fn n_categories(&self) -> usize {
+        self.categories.len()
+    }
+
+    /// Whether the categories are `yes` and `no`, so that the bare label stands for `yes`.
+    pub fn is_binary(&self) -> bool {
+        self.categories.len() == 2 && self.categories[0] == YES && self.categories[1] == NO
+    }
+
+    /// The prior as written, `None` if it was left to be uniform.
+    pub fn prior(&self) -> Option<&[f64]> {
+        self.prior.as_deref()
+    }
+
+    /// The prior that inference uses: as written, or uniform.
+    pub fn prior_or_uniform(&self) -> Vec<f64> {
+        match &self.prior {
+            Some(prior) => prior.clone(),
+            None => vec![1.0 / self.n_categories() as f64; self.n_categories()],
+        }
+    }
+
+    /// Where its beliefs come from; `None` for a latent label.
+    pub fn classifier(&self) -> Option<&Classifier> {
+        self.classifier.as_ref()
+    }
+}
+
+impl fmt::Display for Label {
+    /// The label as in a model file, without the keyword: `feet: gait, standing`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::text::print::label(self))
+    }
+}

@@ -1,0 +1,59 @@
+//! Sums and products of probabilities as logarithms, where the probabilities themselves would underflow.
+
+/// ln(eᵃ + eᵇ), exact at −∞.
+///
+/// ```
+/// use prsl::log_space::log_add_exp;
+///
+/// assert!((log_add_exp(-1000.0, -1000.0) - (-1000.0 + 2f64.ln())).abs() < 1e-12);
+/// assert_eq!(log_add_exp(f64::NEG_INFINITY, -3.0), -3.0);
+/// ```
+pub fn log_add_exp(a: f64, b: f64) -> f64 {
+    let (small, large) = if a < b { (a, b) } else { (b, a) };
+    if small == f64::NEG_INFINITY {
+        return large;
+    }
+    large + (small - large).exp().ln_1p()
+}
+
+/// ln Σ eˣ, −∞ for no terms.
+///
+/// ```
+/// use prsl::log_space::log_sum_exp;
+///
+/// assert_eq!(log_sum_exp(&[]), f64::NEG_INFINITY);
+/// assert!((log_sum_exp(&[0.25f64.ln(), 0.75f64.ln()])).abs() < 1e-15);
+/// ```
+pub fn log_sum_exp(terms: &[f64]) -> f64 {
+    let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
+}
+
+/// ln p − ln(1 − p), the log-odds of a probability; ±∞ at 1 and 0.
+///
+/// ```
+/// assert_eq!(prsl::log_space::log_odds(0.5), 0.0);
+/// assert_eq!(prsl::log_space::log_odds(1.0), f64::INFINITY);
+/// ```
+pub fn log_odds(probability: f64) -> f64 {
+    probability.ln() - (-probability).ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_survive_the_ends() {
+        assert_eq!(log_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
+        assert_eq!(log_add_exp(0.0, f64::NEG_INFINITY), 0.0);
+        assert_eq!(log_add_exp(f64::NEG_INFINITY, 0.0), 0.0);
+        assert_eq!(log_sum_exp(&[f64::NEG_INFINITY, -2.0]), -2.0);
+        assert!((log_add_exp(-800.0, -801.0) - log_sum_exp(&[-800.0, -801.0])).abs() < 1e-12);
+        assert!((log_odds(1e-300) - 1e-300f64.ln()).abs() < 1e-9);
+        assert_eq!(log_odds(0.0), f64::NEG_INFINITY);
+    }
+}

@@ -1,0 +1,89 @@
+//! Which name stands for what in a model.
+
+use std::collections::HashMap;
+
+use crate::diagnostic::nearest;
+use crate::formula::Atom;
+use crate::label::{CategoryId, Label, LabelId};
+
+/// The names of a model's labels and categories, and what each may mean.
+pub(crate) struct Names<'a> {
+    labels: &'a [Label],
+    label_ids: HashMap<&'a str, LabelId>,
+    categories: HashMap<&'a str, Vec<Atom>>,
+}
+
+/// What a name that stands alone in a formula means.
+pub(crate) enum Bare {
+    /// Exactly one thing.
+    Atom(Atom),
+    /// Several things, spelled out.
+    Ambiguous(Vec<String>),
+    /// A label with more categories than yes and no.
+    Label(LabelId),
+    /// Nothing.
+    Unknown,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(labels: &'a [Label]) -> Self {
+        let mut label_ids = HashMap::new();
+        let mut categories: HashMap<&str, Vec<Atom>> = HashMap::new();
+        for (index, label) in labels.iter().enumerate() {
+            let id = LabelId::new(index);
+            label_ids.entry(label.name()).or_insert(id);
+            for (index, category) in label.categories().iter().enumerate() {
+                categories.entry(category).or_default().push(Atom::new(id, CategoryId::new(index)));
+            }
+        }
+        Self { labels, label_ids, categories }
+    }
+
+    pub(crate) fn labels(&self) -> &'a [Label] {
+        self.labels
+    }
+
+    pub(crate) fn label(&self, name: &str) -> Option<LabelId> {
+        self.label_ids.get(name).copied()
+    }
+
+    /// A bare category where it is unique, a bare binary label as its `yes`.
+    pub(crate) fn bare(&self, name: &str) -> Bare {
+        let as_label = self.label(name);
+        let binary = as_label.filter(|id| self.labels[id.index()].is_binary());
+        let yes = binary.map(|id| Atom::new(id, CategoryId::new(0)));
+        let meanings: Vec<Atom> =
+            yes.into_iter().chain(self.categories.get(name).into_iter().flatten().cloned()).collect();
+        match (&meanings[..], as_label) {
+            ([], Some(label)) => Bare::Label(label),
+            ([], None) => Bare::Unknown,
+            ([atom], _) => Bare::Atom(atom.clone()),
+            _ => Bare::Ambiguous(meanings.iter().map(|atom| self.qualified(atom)).collect()),
+        }
+    }
+
+    /// `label=category` of an atom with one category.
+    pub(crate) fn qualified(&self, atom: &Atom) -> String {
+        let label = &self.labels[atom.label().index()];
+        let category = atom.categories().first().map_or("", |&category| label.category(category));
+        format!("{}={}", crate::text::print::name(label.name()), crate::text::print::name(category))
+    }
+
+    /// The nearest name that may stand alone in a formula.
+    pub(crate) fn nearest_bare(&self, name: &str) -> Option<&'a str> {
+        let labels = self.labels.iter().map(Label::name);
+        nearest(
+            name,
+            self.categories
+                .keys()
+                .copied()
+                .collect::<std::collections::BTreeSet<_>>()
+                .into_iter()
+                .chain(labels),
+        )
+    }
+
+    pub(crate) fn nearest_label(&self, name: &str) -> Option<&'a str> {
+        nearest(name, self.labels.iter().map(Label::name))
+    }
+}

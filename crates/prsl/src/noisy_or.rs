@@ -1,0 +1,58 @@
+//! Noisy-or rules: each category may make the rule true, each may fail to.
+
+use crate::label::{CategoryId, LabelId};
+
+/// The probability that one category, when present, fails to make the rule true.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inhibition {
+    /// The label.
+    pub label: LabelId,
+    /// Its category.
+    pub category: CategoryId,
+    /// The inhibition probability q, from 0 (always fires) to 1 (never fires).
+    pub probability: f64,
+}
+
+/// A noisy-or over categories: silent with probability ∏ q, fired otherwise. Categories not named have q = 1.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct NoisyOr {
+    inhibitions: Vec<Inhibition>,
+}
+
+impl NoisyOr {
+    /// The noisy-or of these inhibitions, in the order given.
+    pub fn new(inhibitions: impl IntoIterator<Item = Inhibition>) -> Self {
+        Self { inhibitions: inhibitions.into_iter().collect() }
+    }
+
+    /// What was named, in the order given.
+    pub fn inhibitions(&self) -> &[Inhibition] {
+        &self.inhibitions
+    }
+
+    /// q of one category, 1 if it is not named.
+    pub fn inhibition(&self, label: LabelId, category: CategoryId) -> f64 {
+        let named = |i: &&Inhibition| i.label == label && i.category == category;
+        self.inhibitions.iter().find(named).map_or(1.0, |i| i.probability)
+    }
+
+    /// The labels it speaks about, each once, in order of appearance.
+    pub fn scope(&self) -> Vec<LabelId> {
+        let mut scope = Vec::new();
+        for inhibition in &self.inhibitions {
+            if !scope.contains(&inhibition.label) {
+                scope.push(inhibition.label);
+            }
+        }
+        scope
+    }
+
+    /// Q = ∏ q: the probability that nothing fires when label `l` takes the category `assignment[l]`.
+    pub fn silence(&self, assignment: &[usize]) -> f64 {
+        self.inhibitions
+            .iter()
+            .filter(|i| assignment[i.label.index()] == i.category.index())
+            .map(|i| i.probability)
+            .product()
+    }
+}

@@ -1,0 +1,107 @@
+//! Rules: a formula or a noisy-or, with the probability that it holds.
+
+use crate::formula::Formula;
+use crate::label::{LabelId, index_newtype};
+use crate::noisy_or::NoisyOr;
+
+/// Position of a rule in its model, from 0; people count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(u32);
+index_newtype!(RuleId);
+
+/// What a rule says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// True or false for every assignment.
+    Formula(Formula),
+    /// True with a probability that depends on the assignment.
+    NoisyOr(NoisyOr),
+}
+
+/// A statement about the labels, and how sure we are of it.
+///
+/// A rule weighs an assignment y by
+///
+/// ```text
+/// φ(y) = p (1 − Q(y)) + (1 − p) Q(y)
+/// ```
+///
+/// where Q(y) is the probability that the rule stays silent: ∏ q for a noisy-or; for a formula 0 if it holds and
+/// 1 if it does not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    name: Option<String>,
+    probability: f64,
+    body: Body,
+}
+
+impl Rule {
+    /// A rule of this probability.
+    pub fn new(probability: f64, body: Body) -> Self {
+        Self { name: None, probability, body }
+    }
+
+    /// The same rule, named.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The same rule with another probability.
+    pub fn with_probability(mut self, probability: f64) -> Self {
+        self.probability = probability;
+        self
+    }
+
+    /// The same rule with another body.
+    pub fn with_body(mut self, body: Body) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// Its name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The probability p that it holds.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// What it says.
+    pub fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// The formula, unless it is a noisy-or.
+    pub fn formula(&self) -> Option<&Formula> {
+        match &self.body {
+            Body::Formula(formula) => Some(formula),
+            Body::NoisyOr(_) => None,
+        }
+    }
+
+    /// The labels it speaks about, each once, in order of appearance.
+    pub fn scope(&self) -> Vec<LabelId> {
+        match &self.body {
+            Body::Formula(formula) => formula.scope(),
+            Body::NoisyOr(noisy_or) => noisy_or.scope(),
+        }
+    }
+
+    /// Q(y): the probability that the rule stays silent under an assignment.
+    pub fn silence(&self, assignment: &[usize]) -> f64 {
+        match &self.body {
+            Body::Formula(formula) if formula.holds(assignment) => 0.0,
+            Body::Formula(_) => 1.0,
+            Body::NoisyOr(noisy_or) => noisy_or.silence(assignment),
+        }
+    }
+
+    /// φ(y): what the rule multiplies the weight of an assignment by.
+    pub fn weight(&self, assignment: &[usize]) -> f64 {
+        let silence = self.silence(assignment);
+        self.probability * (1.0 - silence) + (1.0 - self.probability) * silence
+    }
+}

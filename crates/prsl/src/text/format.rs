@@ -1,0 +1,129 @@
+//! `prsl fmt`: the same tokens and comments, evenly spaced.
+
+use super::Document;
+use super::lex::{self, Kind, Sign, Token};
+use super::parse::STATEMENTS;
+use crate::error::Result;
+use unicode_width::UnicodeWidthStr;
+
+/// A model text with one spacing for everybody: statements at the left margin, continued lines indented,
+/// at most one blank line in a row, comments at the ends of neighboring lines aligned. What the author wrote
+/// (words or signs, bare or qualified names, numbers) stays as it is, and formatting twice changes nothing.
+///
+/// ```
+/// let text = "label a\nlabel b   # why\n\n\n\nrule 0.9 :a and   not(b)->a#twice";
+/// assert_eq!(prsl::format(text)?, "\
+/// label a
+/// label b  # why
+///
+/// rule 0.9: a and not (b) -> a  # twice
+/// ");
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub fn format(source: &str) -> Result<String> {
+    Document::parse(source)?;
+    let (tokens, _) = lex::tokens(source);
+    let mut lines = lines(source, &tokens);
+    align_comments(&mut lines);
+    let mut text = String::new();
+    for line in &lines {
+        text.push_str(line.code.trim_end());
+        if let Some(comment) = &line.comment {
+            text.push_str(&" ".repeat(line.comment_gap));
+            text.push_str(comment);
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+#[derive(Default)]
+struct Line {
+    code: String,
+    comment: Option<String>,
+    comment_gap: usize,
+}
+
+/// The tokens line by line as the author broke them, spaces renewed.
+fn lines(source: &str, tokens: &[Token]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut previous: Option<&Token> = None;
+    for (index, token) in tokens.iter().enumerate().take(tokens.len() - 1) {
+        let text = source[token.span.clone()].to_owned();
+        if token.starts_line {
+            let gap = previous.map_or("", |previous| &source[previous.span.end..token.span.start]);
+            if gap.bytes().filter(|&byte| byte == b'\n').count() > 1 {
+                lines.push(Line::default());
+            }
+            let indent = if continues(&tokens[index..], previous) { "    " } else { "" };
+            lines.push(Line { code: indent.to_owned(), ..Line::default() });
+        }
+        let line = lines.last_mut().expect("the first token starts a line");
+        match token.kind {
+            Kind::Comment => {
+                line.comment_gap = if line.code.trim().is_empty() { line.code.len() } else { 2 };
+                line.comment = Some(comment(&text));
+            }
+            _ => {
+                if !token.starts_line && spaced(previous, token, tokens, index) {
+                    line.code.push(' ');
+                }
+                line.code.push_str(&text);
+            }
+        }
+        previous = Some(token);
+    }
+    lines
+}
+
+/// Whether the line that begins here goes on with a statement: it has code and no keyword, or is a comment with
+/// such a line after it before any blank line.
+fn continues(tokens: &[Token], previous: Option<&Token>) -> bool {
+    let code = tokens.iter().find(|token| token.starts_line && token.kind != Kind::Comment);
+    let begins = |token: &Token| match &token.kind {
+        Kind::Word(word) => STATEMENTS.contains(&word.as_str()),
+        Kind::End => true,
+        _ => false,
+    };
+    previous.is_some() && code.is_some_and(|token| !begins(token))
+}
+
+fn comment(text: &str) -> String {
+    let body = text.trim_start_matches('#');
+    let marks = &text[..text.len() - body.len()];
+    if body.is_empty() || body.starts_with(' ') || body.starts_with('!') {
+        text.to_owned()
+    } else {
+        format!("{marks} {body}")
+    }
+}
+
+fn spaced(previous: Option<&Token>, token: &Token, tokens: &[Token], index: usize) -> bool {
+    let before = previous.map(|previous| &previous.kind);
+    match (before, &token.kind) {
+        (_, Kind::Sign(Sign::Comma | Sign::Colon | Sign::CloseParen | Sign::CloseBrace)) => false,
+        (Some(Kind::Sign(Sign::OpenParen | Sign::OpenBrace | Sign::Not)), _) => false,
+        // `label=category` is one word, `overhead = 0.7` is a comparison.
+        (_, Kind::Sign(Sign::Equal | Sign::NotEqual)) => is_number(tokens.get(index + 1)),
+        (Some(Kind::Sign(Sign::Equal | Sign::NotEqual)), kind) => matches!(kind, Kind::Number(_)),
+        _ => true,
+    }
+}
+
+fn is_number(token: Option<&Token>) -> bool {
+    token.is_some_and(|token| matches!(token.kind, Kind::Number(_)))
+}
+
+/// Comments behind code in consecutive lines start in the same column.
+fn align_comments(lines: &mut [Line]) {
+    let trailing = |line: &Line| line.comment.is_some() && !line.code.trim().is_empty();
+    let mut start = 0;
+    while start < lines.len() {
+        let end = start + lines[start..].iter().take_while(|line| trailing(line)).count();
+        let widest = lines[start..end].iter().map(|line| line.code.trim_end().width()).max().unwrap_or(0);
+        for line in &mut lines[start..end] {
+            line.comment_gap = widest - line.code.trim_end().width() + 2;
+        }
+        start = end.max(start + 1);
+    }
+}

@@ -1,0 +1,233 @@
+//! The rule language: what it accepts, what it refuses and in which words, and that it reads back what it prints.
+
+use prsl::{Diagnostics, Document, Error, Model};
+
+const LABELS: &str = "\
+label activity: walking, normal, overhead
+label feet: gait, standing
+label hands: high, centered, low
+label alarm prior 0.1
+label posture: upright, bent prior 0.9, 0.1
+";
+
+fn model(rules: &str) -> Model {
+    Model::parse(&format!("{LABELS}{rules}")).unwrap_or_else(|error| panic!("{rules}: {error}"))
+}
+
+fn diagnostics(text: &str) -> Diagnostics {
+    match Document::parse(text) {
+        Err(Error::Text(diagnostics)) => diagnostics,
+        other => panic!("expected errors for {text:?}, found {other:?}"),
+    }
+}
+
+/// Both texts say the same, node for node.
+#[track_caller]
+fn same(a: &str, b: &str) {
+    assert_eq!(model(&format!("rule 0.7: {a}")), model(&format!("rule 0.7: {b}")), "{a}  /  {b}");
+}
+
+#[test]
+fn the_example_of_the_documentation_is_read_and_printed() {
+    let text = "\
+# Human activity recognition in a warehouse
+label activity: walking, normal, overhead
+label feet: gait, standing
+label hands: high, centered, low
+label alarm prior 0.1                         # binary
+label posture: upright, bent prior 0.9, 0.1   # a prior
+
+rule 0.8: high & standing -> overhead
+rule 0.9 reach: normal -> hands in {centered, low}
+rule 1: walking <-> gait
+rule 0.95: at_most 1 of {alarm, posture=bent, overhead}
+noisy_or 0.999 lifts: overhead 0.07, hands=high 0.2, feet=gait 0.9
+
+expect standing, high => overhead > 0.6       # a unit test of the rule base
+";
+    let model = Model::parse(text).unwrap();
+    let printed = model.to_string();
+    insta::assert_snapshot!(printed);
+    assert_eq!(Model::parse(&printed).unwrap(), model);
+}
+
+#[test]
+fn operators_bind_from_tight_to_loose() {
+    same(
+        "!walking & gait | high xor alarm -> bent <-> low",
+        "((((((!walking) & gait) | high) xor alarm) -> bent) <-> low)",
+    );
+    same("walking -> gait -> high", "walking -> (gait -> high)");
+    same("walking <- gait <- high", "(walking <- gait) <- high");
+    same("not walking and gait or high", "((!walking) & gait) | high");
+    same("¬walking ∧ gait ∨ high ⊕ alarm → bent", "!walking & gait | high xor alarm -> bent");
+    same("walking ↔ gait", "walking <-> gait");
+    same("walking ← gait", "walking <- gait");
+    same("hands!=high", "!hands=high");
+    same("hands in {high}", "hands=high");
+    same("alarm", "alarm=yes");
+    same("\"hands\"=\"high\"", "high");
+    assert_ne!(model("rule 0.7: (walking & gait) & high"), model("rule 0.7: walking & gait & high"));
+    assert_ne!(model("rule 0.7: walking <- gait"), model("rule 0.7: gait -> walking"));
+}
+
+#[test]
+fn formulas_are_printed_with_the_parentheses_they_need() {
+    let formulas = [
+        "(walking & gait) & high",
+        "walking & (gait | high)",
+        "walking -> (gait -> high) -> low",
+        "(walking -> gait) -> high",
+        "(walking <- gait) -> high",
+        "walking <- (gait <- high)",
+        "(walking <-> gait) <-> high",
+        "!(walking & gait)",
+        "!!walking",
+        "!(hands in {high, low})",
+        "(walking xor gait) xor high",
+        "at_least 2 of {walking & gait, high -> low, !alarm, true}",
+        "exactly 0 of {false}",
+        "at_most 0 of {}",
+    ];
+    for formula in formulas {
+        let first = model(&format!("rule 1: {formula}"));
+        let printed = first.rule_text(prsl::RuleId::new(0));
+        assert_eq!(printed, formula);
+        assert_eq!(Model::parse(&first.to_string()).unwrap(), first, "{printed}");
+    }
+}
+
+#[test]
+fn rules_may_run_over_several_lines() {
+    let one = model("rule 0.5: walking & gait");
+    let many = model("rule 0.5:\n    walking  # first\n  # second\n    & gait\n");
+    assert_eq!(one, many);
+}
+
+#[test]
+fn awkward_names_survive() {
+    let text = r#"
+label "amazed-suprised" from "the \"camera\""
+label "label": "rule", "expect", "1st", "a=b", "\u{1F600}", "tab\there" latent
+label größe: klein, groß
+rule 1e-3 "in": "amazed-suprised" & "label"="rule" -> groß
+noisy_or 1: "1st" 0.5, "a=b" 1e-300, "amazed-suprised"=no 0
+expect "amazed-suprised" ~ (0.25) => "label" in {"1st", "a=b"} <= 0.5
+expect => mpe klein, "tab\there"
+"#;
+    let model = Model::parse(text).unwrap();
+    let printed = model.to_string();
+    assert_eq!(Model::parse(&printed).unwrap(), model, "{printed}");
+    assert_eq!(Model::parse(&prsl::format(text).unwrap()).unwrap(), model);
+}
+
+#[test]
+fn bare_names_are_refused_where_they_could_mean_two_things() {
+    let labels = "label a: x, y\nlabel b: x, z\nlabel y\nlabel c: p, q\n";
+    let text = format!("{labels}rule 1: x\nrule 1: y\nrule 1: c\nrule 1: z\n");
+    insta::assert_snapshot!(diagnostics(&text).render("ambiguous.prsl"));
+}
+
+#[test]
+fn all_errors_of_a_file_are_reported_at_once() {
+    let text = "\
+label activity: walking, normal, overhead
+label feet: gait, standing
+label feet: left, right
+label hands: high, centered, low prior 0.5, 0.5
+label only: one
+label twice: a, a
+label bad prior 1.5
+rul 0.8: high
+rule 0.8: high & standing -> overhed & hgih
+rule 1.8: high
+rule: high
+rule 0.8 high
+rule 0.8 x: high &
+rule 0.8 x: high -> low <- high
+rule 0.8 y: walking
+rule 0.8 y: walking <-> gait <-> high
+rule 0.8: (high & low
+rule 0.8: at_least 3 of {high, low}
+rule 0.8: at_least 1.5 of {high}
+rule 0.8: hands in {high, high}
+rule 0.8: hands=hgih | feets=gait
+rule 0.8: high ? low
+rule 0.8: 3rd
+rule 0.8: \"open
+rule 0.8: 1e999
+noisy_or 0.9: overhead
+noisy_or 0.9: overhead 0.07, activity=overhead 0.1
+noisy_or 0.9: overhead 1.07
+expect standing => overhead
+expect standing => overhead = 0.7
+expect standing, gait => overhead > 0.7
+expect hands != high => overhead > 0.7
+expect feet ~ (0.5, 0.6) => overhead > 0.7
+expect feet ~ (0.5, 0.3, 0.2) => overhead > 0.7
+expect standing overhead > 0.6
+";
+    insta::assert_snapshot!(diagnostics(text).render("wrong.prsl"));
+}
+
+#[test]
+fn depth_is_limited_without_recursion() {
+    let deep = |n: usize| format!("{LABELS}rule 1: {}alarm{}", "(".repeat(n), ")".repeat(n));
+    assert!(Model::parse(&deep(256)).is_ok());
+    assert_eq!(diagnostics(&deep(257)).list().len(), 1);
+    for n in [300, 200_000] {
+        let negations = format!("{LABELS}rule 1: {}alarm", "!".repeat(n));
+        assert!(diagnostics(&negations).list()[0].message.contains("256"));
+        let arrows = format!("{LABELS}rule 1: {}alarm", "alarm -> ".repeat(n));
+        assert!(diagnostics(&arrows).list()[0].message.contains("256"));
+        let open = format!("{LABELS}rule 1: {}", "at_most 1 of {".repeat(n));
+        assert!(diagnostics(&open).list()[0].message.contains("256"));
+    }
+    // Wide is not deep.
+    let wide = format!("{LABELS}rule 1: {}alarm", "alarm & ".repeat(100_000));
+    assert!(Model::parse(&wide).is_ok());
+}
+
+#[test]
+fn oversized_texts_are_refused() {
+    let text = " ".repeat(prsl::MAX_BYTES + 1);
+    assert!(matches!(Model::parse(&text), Err(Error::TooLarge { .. })));
+}
+
+#[test]
+fn formatting_keeps_comments_and_is_idempotent() {
+    let text = "\u{feff}# top\n\n\n   label a   :x,y  # one\nlabel b prior .5 # two, aligned\nlabel longer_name\r\n\n#about the rule\nrule 0.5 :\n a=x&b  #inside\n# between\n  |  longer_name\n\nexpect  a~( 0.5,0.5 )=>b=0.5+-1e-3\n#end\n\n";
+    let once = prsl::format(text).unwrap();
+    insta::assert_snapshot!(once);
+    assert_eq!(prsl::format(&once).unwrap(), once);
+    assert_eq!(Model::parse(&once).unwrap(), Model::parse(text).unwrap());
+}
+
+#[test]
+fn the_builder_says_what_is_wrong() {
+    let base = || Model::builder().label("weather", ["sun", "rain"]).label("ground", ["dry", "wet"]);
+    let wrong = [
+        base().rule("wet <- rian", 0.9).build(),
+        base().rule("wet <-", 0.9).build(),
+        base().rule("wet <- rain", 1.5).build(),
+        base().rule("wet <- rain", f64::NAN).build(),
+        base().label("weather", ["a", "b"]).build(),
+        base().label("empty", Vec::<String>::new()).build(),
+        base().label("", ["a", "b"]).build(),
+        base().label("twice", ["a", "a"]).build(),
+        base().prior("weather", [0.5, 0.6]).build(),
+        base().prior("weather", [0.5]).build(),
+        base().prior("weather", [-0.5, 1.5]).build(),
+        base().prior("whether", [0.5, 0.5]).build(),
+        base().noisy_or([("weather", "rian", 0.5)], 1.0).build(),
+        base().noisy_or([("weather", "rain", 2.0)], 1.0).build(),
+        base().noisy_or([("weather", "rain", 0.5), ("weather", "rain", 0.2)], 1.0).build(),
+        base().noisy_or([], 1.0).build(),
+        base().named_rule("wets", "wet", 1.0).named_rule("wets", "wet", 1.0).build(),
+        base().named_rule("wets", "wet", 1.0).remove_rule("wet").build(),
+        base().rule("wet", 1.0).build().unwrap().edit().remove_label("ground").build(),
+        base().expect("rain => wet > 2").build(),
+    ];
+    let messages: Vec<String> = wrong.into_iter().map(|result| result.unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(messages.join("\n"));
+}
