@@ -59,11 +59,17 @@ impl ParquetTable {
     /// The next rows, at most `max_rows` of them.
     pub(crate) fn read_chunk(&mut self, max_rows: usize, file: &str) -> Result<Option<ParquetChunk>> {
         self.start(file)?;
-        let Stage::Reading { reader, batch } = &mut self.stage else { return Ok(None) };
+        let Stage::Reading { reader, batch } = &mut self.stage else {
+            return Err(damaged(file, "reading it has failed before"));
+        };
         while batch.num_rows() == 0 {
-            match guarded(file, || reader.next().transpose())? {
-                Some(next) => *batch = next,
-                None => return Ok(None),
+            match guarded(file, || reader.next().transpose()) {
+                Ok(Some(next)) => *batch = next,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.stage = Stage::Failed;
+                    return Err(error);
+                }
             }
         }
         let n_rows = max_rows.min(batch.num_rows());
@@ -88,8 +94,7 @@ impl ParquetTable {
         file: &str,
         opened: impl FnOnce(ParquetRecordBatchReaderBuilder<T>) -> Opened,
     ) -> Result<(Vec<String>, ParquetTable)> {
-        let builder =
-            ParquetRecordBatchReaderBuilder::try_new(input).map_err(|error| damaged(file, error))?;
+        let builder = guarded(file, || ParquetRecordBatchReaderBuilder::try_new(input))?;
         if has_negative_sizes(builder.metadata()) {
             return Err(damaged(file, "a negative size or place; it seems to be damaged"));
         }
@@ -167,7 +172,7 @@ fn build<T: ChunkReader + 'static>(
 
 /// Turns a panic of the parquet library, which some damaged files bring about, into an error.
 fn guarded<T, E: Display>(file: &str, read: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
-    // What `read` has touched is not used again after an error of any kind, except to fail again.
+    // What `read` has touched is dropped after an error, so nobody sees it half changed.
     match catch_unwind(AssertUnwindSafe(read)) {
         Ok(result) => result.map_err(|error| damaged(file, error)),
         Err(_) => Err(damaged(file, "its parts do not fit together; it seems to be damaged")),
