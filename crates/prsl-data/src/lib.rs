@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`TableReader`] | a CSV or Parquet file, read chunk by chunk |
 //! | [`TableWriter`] | a CSV, JSON lines or Parquet file, complete at its place or not there at all |
+//! | [`BeliefReader`] | a table as beliefs about the labels of a model |
+//! | [`TruthReader`] | a table as true categories of the labels of a model |
 //! | [`ArffReader`] | an ARFF file, read row by row |
 //! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
 //!
@@ -23,6 +25,8 @@
 #![forbid(unsafe_code)]
 
 mod arff;
+mod beliefs;
+mod columns;
 mod csv;
 mod error;
 mod mulan;
@@ -30,15 +34,18 @@ mod output;
 mod parquet;
 mod source;
 mod table;
+mod truths;
 mod writer;
 
 pub use arff::{ArffReader, ArffValue, Attribute, AttributeKind, parse_arff};
+pub use beliefs::{BeliefOptions, BeliefReader};
 pub use csv::MAX_RECORD_BYTES;
 pub use error::{
-    ArffProblem, CellProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result, WriteProblem,
-    XmlProblem,
+    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result,
+    RowProblem, WriteProblem, XmlProblem,
 };
 pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};
 pub use output::Target;
 pub use table::{Cell, Chunk, TableReader, parse_csv, parse_parquet};
+pub use truths::{TruthOptions, TruthReader};
 pub use writer::{Column, ColumnKind, ColumnSpec, Format, TableWriter};

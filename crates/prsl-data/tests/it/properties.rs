@@ -5,10 +5,18 @@ use std::io;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use prsl::Model;
 use prsl_data::{
-    ArffReader, Cell, Column, ColumnKind, ColumnSpec, Format, MulanDataset, TableReader, TableWriter, Target,
-    parse_arff, parse_csv, parse_mulan_labels, parse_parquet,
+    ArffReader, BeliefOptions, BeliefReader, Cell, Column, ColumnKind, ColumnSpec, Format, MulanDataset,
+    TableReader, TableWriter, Target, TruthOptions, TruthReader, parse_arff, parse_csv, parse_mulan_labels,
+    parse_parquet,
 };
+
+/// So many cases, the same ones each time.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..Default::default() }
+}
 
 #[derive(Debug, Clone)]
 struct Table {
@@ -73,7 +81,7 @@ fn boolean(cell: Cell<'_>) -> Option<bool> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn what_is_written_is_read_again(table in table()) {
@@ -128,7 +136,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases(500))]
 
     #[test]
     fn no_bytes_make_a_reader_panic(bytes in vec(any::<u8>(), 0..200)) {
@@ -154,6 +162,35 @@ proptest! {
     }
 
     #[test]
+    fn no_table_makes_the_belief_reader_panic(
+        columns in vec(proptest::sample::select(&["a", "b", "a=x", "a=y", "x", "y", "b=yes", "no", "c", "c=u"][..]), 1..4),
+        cells in vec(vec(proptest::sample::select(&["", "x", "u", "yes", "0", "1", "0.5", "-1", "2", "1e308", "nan"][..]), 3), 0..4),
+        normalize in any::<bool>(),
+    ) {
+        let model = Model::parse("label a: x, y\nlabel b\nlabel c: u, v latent").unwrap();
+        let rows = cells.iter().map(|row| row[..columns.len()].join(",") + "\n").collect::<String>();
+        let text = format!("{}\n{rows}", columns.join(","));
+        let open = || TableReader::csv(io::Cursor::new(text.clone().into_bytes()), "csv");
+        if let Ok(table) = open() {
+            let options = BeliefOptions { normalize, ignore_extra: false };
+            if let Ok(mut reader) = BeliefReader::new(&model, table, options) {
+                while let Ok(Some(chunk)) = reader.next_chunk(2) {
+                    for row in 0..chunk.n_rows() {
+                        for id in model.label_ids() {
+                            let sum: f64 = chunk.row(row)[model.block(id)].iter().sum();
+                            prop_assert!((sum - 1.0).abs() < 1e-12);
+                        }
+                    }
+                }
+            }
+        }
+        if let Ok(table) = open() {
+            let mut reader = TruthReader::new(&model, table, TruthOptions { ignore_extra: true }).unwrap();
+            while let Ok(Some(_)) = reader.next_chunk(2) {}
+        }
+    }
+
+    #[test]
     fn no_label_file_makes_the_reader_panic(
         parts in vec(proptest::sample::select(&[
             "<labels>", "</labels>", "<label name='a'>", "<label name=\"&#x41;b\"/>", "</label>", "<label", ">", "/>",
@@ -165,7 +202,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(cases(300))]
 
     #[test]
     fn no_damage_makes_the_parquet_reader_panic(table in table(), damage in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
