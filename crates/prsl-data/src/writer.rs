@@ -15,8 +15,9 @@ use crate::error::{Error, Result, WriteProblem};
 use crate::output::{Output, Target};
 use crate::source::has_extension;
 
-/// A row group is kept in memory until it is complete.
+/// A row group is kept in memory until it is complete, so it has a limit in bytes, too, for very wide tables.
 const ROW_GROUP_ROWS: usize = 1 << 17;
+const ROW_GROUP_BYTES: usize = 64 << 20;
 
 /// The format of a written table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -300,6 +301,7 @@ impl Sink {
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
             .build();
         let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))?;
         Ok(Sink::Parquet(Box::new(writer), schema))

@@ -133,6 +133,28 @@ fn endless_rows_are_refused() {
 }
 
 #[test]
+fn only_what_is_asked_for_is_read() {
+    struct Endless(std::sync::Arc<std::sync::atomic::AtomicUsize>);
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let start = self.0.fetch_add(buffer.len(), std::sync::atomic::Ordering::Relaxed);
+            for (index, byte) in buffer.iter_mut().enumerate() {
+                *byte = if (start + index) % 2 == 0 { b'1' } else { b'\n' };
+            }
+            Ok(buffer.len())
+        }
+    }
+    let n_bytes = std::sync::Arc::default();
+    let endless = Endless(std::sync::Arc::clone(&n_bytes));
+    let mut table = TableReader::csv(endless, "t.csv").unwrap();
+    for chunk in 0..1000 {
+        let chunk_read = table.read_chunk(10).unwrap().unwrap();
+        assert_eq!((chunk_read.n_rows(), chunk_read.first_row()), (10, 10 * chunk + 1));
+    }
+    assert!(n_bytes.load(std::sync::atomic::Ordering::Relaxed) < 100_000);
+}
+
+#[test]
 fn only_decimal_numbers_are_numbers() {
     for (text, value) in [("1", 1.0), ("-0.5", -0.5), ("+.5", 0.5), ("1e-300", 1e-300), ("2.E2", 200.0)] {
         assert_eq!(Cell::Text(text).number(), Ok(Some(value)));
