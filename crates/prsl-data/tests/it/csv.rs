@@ -139,7 +139,7 @@ fn only_what_is_asked_for_is_read() {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let start = self.0.fetch_add(buffer.len(), std::sync::atomic::Ordering::Relaxed);
             for (index, byte) in buffer.iter_mut().enumerate() {
-                *byte = if (start + index) % 2 == 0 { b'1' } else { b'\n' };
+                *byte = if (start + index).is_multiple_of(2) { b'1' } else { b'\n' };
             }
             Ok(buffer.len())
         }
