@@ -9,6 +9,7 @@ mod expectation;
 mod formula;
 mod json;
 mod label;
+pub mod lint;
 pub mod log_space;
 mod model;
 mod names;
