@@ -146,7 +146,7 @@ impl<'m> Logic<'m> {
         }
     }
 
-    /// A smallest part of a conflict: without any one of its rules it would be none.
+    /// A part of a conflict that is minimal: without any one of its rules it would be none.
     pub(super) fn minimal(&mut self, conflict: Vec<RuleId>, also: &[Lit]) -> Vec<RuleId> {
         let mut rules = conflict;
         let mut needed = 0;

@@ -19,6 +19,8 @@
 //! # Ok::<(), prsl::Error>(())
 //! ```
 
+mod engine;
+mod expectations;
 mod logic;
 mod probabilities;
 mod report;
@@ -151,7 +153,8 @@ impl Finding {
 /// ```
 pub fn check(document: &Document) -> Vec<Finding> {
     let mut report = Report::new(document);
-    rules::check(&mut report);
-    probabilities::check(&mut report);
+    let constant = rules::check(&mut report);
+    probabilities::check(&mut report, &constant);
+    expectations::check(&mut report);
     report.into_findings()
 }

@@ -10,9 +10,9 @@ use crate::text::print;
 /// How many names a message lists.
 const LISTED: usize = 5;
 
-/// Runs all of these checks.
-pub(super) fn check(report: &mut Report<'_>) {
-    for rule in report.model().rule_ids() {
+/// Runs all of these checks; a rule that is always true or never has been reported already.
+pub(super) fn check(report: &mut Report<'_>, constant: &[bool]) {
+    for rule in report.model().rule_ids().filter(|rule| !constant[rule.index()]) {
         probability(report, rule);
     }
     unused_labels(report);

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::{Finding, Related, Severity};
-use crate::diagnostic::position;
 use crate::model::Model;
 use crate::names::Names;
 use crate::rule::RuleId;
@@ -15,12 +14,16 @@ const LONGEST_QUOTE: usize = 80;
 pub(super) struct Report<'d> {
     document: &'d Document,
     names: Names<'d>,
+    /// Where the lines of the source begin.
+    lines: Vec<usize>,
     findings: Vec<Finding>,
 }
 
 impl<'d> Report<'d> {
     pub(super) fn new(document: &'d Document) -> Self {
-        Self { document, names: Names::new(document.model().labels()), findings: Vec::new() }
+        let newlines = document.source().match_indices('\n').map(|(newline, _)| newline + 1);
+        let lines = std::iter::once(0).chain(newlines).collect();
+        Self { document, names: Names::new(document.model().labels()), lines, findings: Vec::new() }
     }
 
     pub(super) fn model(&self) -> &'d Model {
@@ -43,7 +46,7 @@ impl<'d> Report<'d> {
         span: Range<usize>,
         message: String,
     ) -> &mut Finding {
-        let (line, column) = position(self.document.source(), span.start);
+        let (line, column) = self.position(span.start);
         let related = Vec::new();
         self.findings.push(Finding { severity, code, span, line, column, message, help: None, related });
         self.findings.last_mut().expect("just added")
@@ -61,7 +64,7 @@ impl<'d> Report<'d> {
 
     pub(super) fn related(&self, rule: RuleId, message: impl Into<String>) -> Related {
         let span = self.document.rule_span(rule);
-        let (line, column) = position(self.document.source(), span.start);
+        let (line, column) = self.position(span.start);
         Related { span, line, column, message: message.into() }
     }
 
@@ -87,6 +90,13 @@ impl<'d> Report<'d> {
                 format!("rules {} and {}", first.join(", "), self.quoted(*last))
             }
         }
+    }
+
+    /// Line and column (in characters), both from 1.
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|&start| start <= offset);
+        let column = self.document.source()[self.lines[line - 1]..offset].chars().count() + 1;
+        (line, column)
     }
 
     pub(super) fn into_findings(mut self) -> Vec<Finding> {

@@ -11,8 +11,14 @@ use crate::label::{CategoryId, LabelId};
 use crate::noisy_or::NoisyOr;
 use crate::rule::{Body, Rule, RuleId};
 
-/// Runs all of these checks.
-pub(super) fn check(report: &mut Report<'_>) {
+/// Reasons that are longer stay as the solver gives them: people do not read on, and models with chains of a thousand
+/// rules have a thousand such reasons to minimize.
+const MAX_MINIMIZED: usize = 32;
+/// So many places are shown with a finding.
+const MAX_RELATED: usize = 32;
+
+/// Runs all of these checks; tells which rules are always true or never.
+pub(super) fn check(report: &mut Report<'_>) -> Vec<bool> {
     let model = report.model();
     let mut scratch = vec![0; model.labels().len()];
     let mut check = Check {
@@ -28,6 +34,7 @@ pub(super) fn check(report: &mut Report<'_>) {
     check.duplicates();
     check.consequences();
     check.limits();
+    check.constant
 }
 
 struct Check<'r, 'd> {
@@ -63,10 +70,11 @@ impl<'d> Check<'_, 'd> {
             let mut always = table.rows.iter().all(|truth| truth.certain);
             let mut never = table.rows.iter().all(|truth| !truth.possible);
             if !table.complete && (always || never) {
-                let (known, certain) = (self.logic.knows(rule), || !self.logic.certain(rule));
-                let literal =
-                    if always { known.then(certain) } else { known.then(|| self.logic.possible(rule)) };
-                let proven = literal.is_some_and(|literal| self.excluded(&[literal]));
+                let proven = self.logic.knows(rule) && {
+                    let counterexample =
+                        if always { !self.logic.certain(rule) } else { self.logic.possible(rule) };
+                    self.excluded(&[counterexample])
+                };
                 (always, never) = (always && proven, never && proven);
             }
             if always || never {
@@ -110,17 +118,15 @@ impl<'d> Check<'_, 'd> {
 
     fn report_contradiction(&mut self, rules: &[RuleId]) {
         let (&last, others) = rules.split_last().expect("a rule that contradicts itself is constant");
-        let related: Vec<Related> =
-            others.iter().map(|&rule| self.report.related(rule, demand(self.rule(rule)))).collect();
-        let count = if rules.len() == 2 { "two".to_owned() } else { rules.len().to_string() };
-        let message = format!(
-            "{count} rules contradict each other: {}, and no assignment satisfies all of them",
-            demand(self.rule(last))
-        );
+        let mut message = format!("{} rules contradict each other", rules.len());
+        if rules.len() <= 4 {
+            let stated = |&rule: &RuleId| format!("{} {}", self.report.quoted(rule), demand(self.rule(rule)));
+            let others: Vec<String> = others.iter().map(stated).collect();
+            message.push_str(&format!(": {}, and {}", others.join(", "), stated(&last)));
+        }
+        let related = self.reasons(others);
         let finding = self.report.add_rule(Severity::Error, "contradiction", last, message);
-        finding.help = Some(
-            "remove or correct one of them, or give it a probability strictly between 0 and 1".to_owned(),
-        );
+        finding.help = Some("correct or remove one of them, or make it less certain".to_owned());
         finding.related = related;
     }
 
@@ -267,34 +273,45 @@ impl<'d> Check<'_, 'd> {
 
     /// `literal` says that the rule is not certain, or that it is possible; the conflict excludes it.
     fn report_decided(&mut self, rule: RuleId, conflict: Vec<RuleId>, literal: Lit) {
-        let reasons = self.logic.minimal(conflict, &[literal]);
-        let negative = self.rule(rule).probability() == 0.0;
-        let implied = literal == !self.logic.certain(rule);
+        let reasons = self.minimal_reasons(conflict, literal);
         let (quoted, listed) = (self.report.quoted(rule), self.report.listed(&reasons));
-        let follows = if reasons.len() == 1 { "makes" } else { "make" };
-        let (code, message) = match (implied, negative) {
-            (true, _) => {
-                ("implied-rule", format!("rule {quoted} already follows from {listed}, so it has no effect"))
-            }
-            (false, true) => (
+        let (code, message, help) = if literal == !self.logic.certain(rule) {
+            (
                 "implied-rule",
-                format!("{listed} already {follows} rule {quoted} false, so it has no effect"),
-            ),
-            (false, false) => {
-                ("contradicted-rule", format!("{listed} {follows} rule {quoted} false, so it has no effect"))
-            }
+                format!("rule {quoted} already follows from {listed}, so it has no effect"),
+                "remove it, or make what it follows from less certain",
+            )
+        } else if self.rule(rule).probability() == 0.0 {
+            (
+                "implied-rule",
+                format!("{quoted} is already excluded by {listed}, so excluding it again has no effect"),
+                "remove it, or make what it follows from less certain",
+            )
+        } else {
+            (
+                "contradicted-rule",
+                format!("rule {quoted} can never be true because of {listed}, so it has no effect"),
+                "remove it, or make what excludes it less certain",
+            )
         };
         let related = self.reasons(&reasons);
         let finding = self.report.add_rule(Severity::Warning, code, rule, message);
-        finding.help = Some("remove it, or correct what excludes it".to_owned());
-        if code == "implied-rule" {
-            finding.help = Some("remove it, or lower the probability of what it follows from".to_owned());
-        }
+        finding.help = Some(help.to_owned());
         finding.related = related;
     }
 
+    /// Why a literal is excluded, by as few rules as possible.
+    fn minimal_reasons(&mut self, conflict: Vec<RuleId>, literal: Lit) -> Vec<RuleId> {
+        if conflict.len() > MAX_MINIMIZED { conflict } else { self.logic.minimal(conflict, &[literal]) }
+    }
+
     fn reasons(&self, rules: &[RuleId]) -> Vec<Related> {
-        rules.iter().map(|&rule| self.report.related(rule, demand(self.rule(rule)))).collect()
+        let reason = |&rule: &RuleId| {
+            let stated = self.rule(rule);
+            let message = format!("this {} (probability {})", demand(stated), stated.probability());
+            self.report.related(rule, message)
+        };
+        rules.iter().take(MAX_RELATED).map(reason).collect()
     }
 
     /// Categories that no assignment with the hard rules satisfied has.
@@ -310,7 +327,7 @@ impl<'d> Check<'_, 'd> {
                 match self.logic.ask(hard, &[literal]) {
                     Outcome::Assignment(assignment) => seen.add(model, &assignment),
                     Outcome::Conflict(conflict) => {
-                        let reasons = self.logic.minimal(conflict, &[literal]);
+                        let reasons = self.minimal_reasons(conflict, literal);
                         impossible.entry(reasons).or_default().push(CategoryId::new(category));
                     }
                     Outcome::Unknown => {}
@@ -338,8 +355,7 @@ impl<'d> Check<'_, 'd> {
         let related = self.reasons(reasons);
         let span = self.report.document().label_span(label);
         let finding = self.report.add(Severity::Warning, "impossible-category", span, message);
-        finding.help =
-            Some("correct a rule, give it a probability below 1, or remove the category".to_owned());
+        finding.help = Some("correct a rule, make it less certain, or remove what is impossible".to_owned());
         finding.related = related;
     }
 
@@ -390,15 +406,14 @@ impl Seen {
     }
 }
 
-/// What a hard rule asks for.
-fn demand(rule: &Rule) -> String {
-    let demanded = match (rule.body(), rule.probability() == 1.0) {
-        (Body::Formula(_), true) => "this must hold",
-        (Body::Formula(_), false) => "this must not hold",
-        (Body::NoisyOr(_), true) => "one of these categories must be present",
-        (Body::NoisyOr(_), false) => "no category with inhibition 0 may be present",
-    };
-    format!("{demanded} (probability {})", rule.probability())
+/// What a hard rule asks for, after its name.
+fn demand(rule: &Rule) -> &'static str {
+    match (rule.body(), rule.probability() == 1.0) {
+        (Body::Formula(_), true) => "must hold",
+        (Body::Formula(_), false) => "must not hold",
+        (Body::NoisyOr(_), true) => "must have one of its categories present",
+        (Body::NoisyOr(_), false) => "must have no category of inhibition 0 present",
+    }
 }
 
 /// Whether a noisy-or leaves nothing to chance.

@@ -9,7 +9,7 @@ pub(super) use rustsat::types::Lit;
 use rustsat_batsat::BasicSolver;
 
 /// Steps of the search that one question may take before it is given up.
-const STEPS_PER_QUESTION: u64 = 500_000;
+const STEPS_PER_QUESTION: u64 = 50_000;
 /// Steps that all questions may take together. Counted, not timed, so that the same model always has the same
 /// findings.
 const STEPS: u64 = 200_000_000;
@@ -177,4 +177,67 @@ impl Solver {
 /// How many cells the counter of `at_least n` of some inputs has.
 pub(super) fn counter_size(n: usize, inputs: usize) -> usize {
     n.min(inputs.saturating_sub(n) + 1).saturating_mul(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a gate over free inputs is true exactly where `expected` is.
+    fn check(n: usize, gate: impl Fn(&mut Solver, &[Lit]) -> Lit, expected: impl Fn(&[bool]) -> bool) {
+        let mut solver = Solver::new();
+        let inputs: Vec<Lit> = (0..n).map(|_| solver.variable()).collect();
+        let gate = gate(&mut solver, &inputs);
+        for bits in 0..1_u32 << n {
+            let values: Vec<bool> = (0..n).map(|i| bits >> i & 1 == 1).collect();
+            let mut literals: Vec<Lit> =
+                (0..n).map(|i| if values[i] { inputs[i] } else { !inputs[i] }).collect();
+            literals.push(gate);
+            assert_eq!(solver.solve(&literals) == Answer::Yes, expected(&values), "{values:?}");
+            *literals.last_mut().expect("just pushed") = !gate;
+            assert_eq!(solver.solve(&literals) == Answer::Yes, !expected(&values), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn gates_agree_with_their_tables() {
+        for n in 0..6 {
+            check(n, |solver, inputs| solver.all(inputs), |values| values.iter().all(|&value| value));
+            check(n, |solver, inputs| solver.any(inputs), |values| values.iter().any(|&value| value));
+            for wanted in 0..=n + 1 {
+                let count = |values: &[bool]| values.iter().filter(|&&value| value).count();
+                check(n, |solver, inputs| solver.at_least(wanted, inputs), |values| count(values) >= wanted);
+            }
+        }
+        check(2, |solver, inputs| solver.either(inputs[0], inputs[1]), |values| values[0] != values[1]);
+        check(1, |solver, inputs| solver.either(inputs[0], inputs[0]), |_| false);
+        check(1, |solver, inputs| solver.either(inputs[0], !inputs[0]), |_| true);
+        check(1, |solver, inputs| solver.all(&[inputs[0], !inputs[0]]), |_| false);
+    }
+
+    #[test]
+    fn exactly_one_leaves_as_many_choices_as_there_are_inputs() {
+        let mut solver = Solver::new();
+        let inputs: Vec<Lit> = (0..5).map(|_| solver.variable()).collect();
+        solver.state_exactly_one(&inputs);
+        let mut choices = 0;
+        while solver.solve(&[]) == Answer::Yes {
+            let chosen: Vec<Lit> = inputs.iter().copied().filter(|&input| solver.holds(input)).collect();
+            assert_eq!(chosen.len(), 1);
+            solver.clause(&[!chosen[0]]);
+            choices += 1;
+        }
+        assert_eq!(choices, 5);
+    }
+
+    #[test]
+    fn cores_name_only_what_was_asked() {
+        let mut solver = Solver::new();
+        let [a, b, c] = [0, 1, 2].map(|_| solver.variable());
+        solver.clause(&[!a, !b]);
+        assert_eq!(solver.solve(&[c, a, b]), Answer::No);
+        let mut core = solver.core();
+        core.sort_unstable();
+        assert_eq!(core, [a, b]);
+    }
 }

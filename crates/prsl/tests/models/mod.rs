@@ -26,6 +26,36 @@ pub fn model(max_rules: usize) -> impl Strategy<Value = Model> {
         })
 }
 
+/// A model of five labels with many rules of probability 1 or 0, each of them a small clause, count or noisy-or.
+#[allow(dead_code, reason = "not every test needs it")]
+pub fn hard_model(max_rules: usize) -> impl Strategy<Value = Model> {
+    let index = any::<Index>;
+    let shape = (0_usize..8, prop::collection::vec((index(), index()), 3), prop::bool::weighted(0.1));
+    (prop::collection::vec(2_usize..4, 5), prop::collection::vec(shape, 4..=max_rules)).prop_map(
+        |(sizes, rules)| {
+            let binary = vec![false; sizes.len()];
+            let labels =
+                sizes.iter().enumerate().map(|(index, size)| declaration(index, &(*size, false, 0, 0.0)));
+            let rules = rules.iter().map(|(shape, atoms, negative)| {
+                let [a, b, c] = [0, 1, 2].map(|i: usize| atom(&sizes, &binary, &atoms[i].0, &atoms[i].1));
+                let p = if *negative { "0" } else { "1" };
+                match shape {
+                    0 => format!("rule {p}: {a} -> {b}"),
+                    1 => format!("rule {p}: {a} -> {b} | {c}"),
+                    2 => format!("rule {p}: {a} & {b} -> {c}"),
+                    3 => format!("rule {p}: !({a})"),
+                    4 => format!("rule {p}: at_most 1 of {{{a}, {b}, {c}}}"),
+                    5 => format!("rule {p}: exactly 1 of {{{a}, {b}}} <- {c}"),
+                    6 if a != b => format!("noisy_or {p}: {a} 0.5, {b} 0"),
+                    _ => format!("rule 0.8: {a} -> !{b} | {c}"),
+                }
+            });
+            let text: Vec<String> = labels.chain(rules).collect();
+            Model::parse(&text.join("\n")).unwrap_or_else(|error| panic!("{text:?}\n{error}"))
+        },
+    )
+}
+
 /// Probabilities with the awkward ones among them.
 pub fn probability() -> impl Strategy<Value = f64> {
     prop_oneof![3 => Just(1.0), 1 => Just(0.0), 1 => Just(0.5), 1 => Just(f64::MIN_POSITIVE / 8.0), 4 => 0.0..1.0]
