@@ -135,7 +135,7 @@ impl Finding {
     }
 }
 
-/// Everything questionable about a model, in order of position; notes about the whole model come first.
+/// Everything questionable about a model, in order of position; notes about the whole model come last.
 ///
 /// ```
 /// use prsl::{Document, lint};

@@ -100,8 +100,10 @@ impl<'d> Report<'d> {
     }
 
     pub(super) fn into_findings(mut self) -> Vec<Finding> {
-        self.findings
-            .sort_by_key(|finding| (finding.span.start, finding.span.end, finding.severity, finding.code));
+        self.findings.sort_by_key(|finding| {
+            let span = &finding.span;
+            (span.is_empty(), span.start, span.end, finding.severity, finding.code)
+        });
         self.findings
     }
 }
