@@ -153,8 +153,29 @@ impl Finding {
 /// ```
 pub fn check(document: &Document) -> Vec<Finding> {
     let mut report = Report::new(document);
-    let constant = rules::check(&mut report);
-    probabilities::check(&mut report, &constant);
+    without_inference(&mut report);
     expectations::check(&mut report);
     report.into_findings()
+}
+
+/// Everything that is found without inference: no expectations, and nothing about what inference costs. For large
+/// models this is much faster.
+///
+/// ```
+/// use prsl::{Document, lint};
+///
+/// let document = Document::parse("label a prior 0.3\nrule 0.9: a\nexpect => a < 0.1\n")?;
+/// assert_eq!(lint::check_rules(&document), []);
+/// assert_eq!(lint::check(&document)[0].code, "failed-expectation");
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub fn check_rules(document: &Document) -> Vec<Finding> {
+    let mut report = Report::new(document);
+    without_inference(&mut report);
+    report.into_findings()
+}
+
+fn without_inference(report: &mut Report<'_>) {
+    let constant = rules::check(report);
+    probabilities::check(report, &constant);
 }
