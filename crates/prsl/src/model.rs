@@ -618,7 +618,12 @@ fn check_noisy_or(labels: &[Label], noisy_or: &NoisyOr, name: &dyn Fn() -> Strin
     Ok(())
 }
 
-fn check_ids(labels: &[Label], label: LabelId, categories: &[CategoryId], rule: &dyn Fn() -> String) -> Result<()> {
+fn check_ids(
+    labels: &[Label],
+    label: LabelId,
+    categories: &[CategoryId],
+    rule: &dyn Fn() -> String,
+) -> Result<()> {
     let context = || format!(" in rule `{}`", rule());
     let Some(known) = labels.get(label.index()) else {
         return Err(Error::unknown_label(&format!("number {}", label.index() + 1), context(), []));
