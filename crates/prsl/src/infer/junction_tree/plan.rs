@@ -108,12 +108,14 @@ pub(crate) fn bytes(x: f64) -> String {
 }
 
 /// The steps before their offsets are worked out: enough to know the cost.
+#[derive(Clone)]
 pub(crate) struct Outline {
     tables: Vec<OutlineTable>,
     joins: Vec<(usize, usize)>,
     pub(crate) cost: Cost,
 }
 
+#[derive(Clone)]
 struct OutlineTable {
     /// Its variables as a bit set.
     variables: Vec<u64>,
