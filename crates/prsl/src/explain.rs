@@ -2,6 +2,8 @@
 
 mod display;
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 
 use crate::belief::{BeliefMatrix, Normalize};
@@ -314,8 +316,7 @@ impl Explanation {
     /// The rules, the one that moved anything most first; among equals in the model's order.
     pub fn most_influential(&self) -> Vec<&RuleExplanation> {
         let mut rules: Vec<&RuleExplanation> = self.rules.iter().collect();
-        let moved = |rule: &RuleExplanation| rule.largest_change.unwrap_or(0.0);
-        rules.sort_by(|a, b| moved(b).total_cmp(&moved(a)));
+        rules.sort_by_key(|rule| Reverse(size(rule.largest_change.unwrap_or(0.0))));
         rules
     }
 
@@ -460,6 +461,11 @@ fn explain_rule(
         largest_change: with.zip(without).map(|(with, without)| largest_change(with, without, 0..with.len())),
         influences,
     }
+}
+
+/// How large a change is, for sorting: what differs by rounding alone is equal.
+fn size(change: f64) -> u64 {
+    (change.abs() / ROUNDING).round() as u64
 }
 
 fn largest_change(with: &[f64], without: &[f64], range: std::ops::Range<usize>) -> f64 {
