@@ -219,7 +219,7 @@ pub struct RuleExplanation {
     /// F: how probable all else makes it that the formula is true (that the noisy-or fires).
     ///
     /// `None` if nothing is possible, and for a probability of ½, where the rule does not care.
-    pub body: Option<f64>,
+    pub body_probability: Option<f64>,
     /// Whether everything else speaks against the rule.
     ///
     /// A rule of probability p asks for the body if p > ½, and for its opposite if p < ½. With F the probability
@@ -455,7 +455,7 @@ fn explain_rule(
         text: model.rule_text(id),
         probability: rule.probability(),
         agreement,
-        body: agreement.and_then(|agreement| body_probability(rule.probability(), agreement)),
+        body_probability: agreement.and_then(|agreement| body_probability(rule.probability(), agreement)),
         conflict: excludes || agreement.is_some_and(|agreement| agreement < 0.5 - ROUNDING),
         possible_without: without.is_some(),
         largest_change: with.zip(without).map(|(with, without)| largest_change(with, without, 0..with.len())),

@@ -35,7 +35,22 @@ fn the_worked_example_is_explained() {
 
 #[test]
 fn the_worked_example_is_json() {
-    insta::assert_snapshot!(worked_example().to_json());
+    insta::assert_snapshot!(rounded(&worked_example().to_json()));
+}
+
+/// The last digits are the engine's business.
+fn rounded(json: &str) -> String {
+    let round = |line: &str| match line.split_once(": ") {
+        Some((key, value)) => match value.trim_end_matches(',').parse::<f64>() {
+            Ok(number) if value.contains('.') => {
+                let comma = if value.ends_with(',') { "," } else { "" };
+                format!("{key}: {}{comma}", (number * 1e9).round() / 1e9)
+            }
+            _ => line.to_owned(),
+        },
+        None => line.to_owned(),
+    };
+    json.lines().map(round).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -289,7 +304,7 @@ fn check_conflict(model: &Model, row: &[f64], rule: &RuleExplanation) -> Result<
     ensure(close(agreement, p * body + (1.0 - p) * (1.0 - body), EXACT), || {
         format!("F {body} Z {agreement}")
     })?;
-    if let Some(said) = rule.body {
+    if let Some(said) = rule.body_probability {
         ensure((said - body).abs() <= EXACT / (2.0 * p - 1.0).abs(), || {
             format!("F {said} instead of {body}")
         })?;

@@ -91,21 +91,20 @@ impl Explanation {
                 title.clear();
             }
         }
-        let mut summarize = |what: &str, still: bool| {
-            let names: Vec<String> = self
-                .labels
-                .iter()
-                .filter(|label| !is_shown(label) && (change(label) < MOVED) == still)
-                .map(|label| print::name(&label.name))
-                .collect();
-            if names.is_empty() {
-                return Ok(());
-            }
-            let intro = format!("  {} {what}: ", counted(names.len(), "label"));
-            writeln!(f, "{intro}{}", shortened(&names, WIDTH - intro.width()))
+        let hidden = |still: bool| {
+            let hides = move |label: &&LabelExplanation| (change(label) < MOVED) == still;
+            self.labels.iter().filter(|label| !is_shown(label)).filter(hides)
         };
-        summarize("moved less", false)?;
-        summarize("did not move", true)?;
+        let largest = hidden(false).map(change).fold(0.0, f64::max);
+        for (still, what) in
+            [(false, format!("moved by {largest:.3} or less")), (true, "did not move".into())]
+        {
+            let names: Vec<String> = hidden(still).map(|label| print::name(&label.name)).collect();
+            if !names.is_empty() {
+                let intro = format!("  {} {what}: ", counted(names.len(), "label"));
+                writeln!(f, "{intro}{}", shortened(&names, WIDTH - intro.width()))?;
+            }
+        }
         if self.labels.is_empty() {
             writeln!(f, "  there are no labels")?;
         }
@@ -133,7 +132,9 @@ impl Explanation {
                     "     CONFLICT: everything else says otherwise (agrees {})",
                     probability(agreement)
                 )?,
-                Some(_) if rule.body.is_none() => writeln!(f, "     a probability of 0.5 says nothing")?,
+                Some(_) if rule.body_probability.is_none() => {
+                    writeln!(f, "     a probability of 0.5 says nothing")?
+                }
                 Some(agreement) => writeln!(f, "     agrees {}", probability(agreement))?,
                 None => {}
             }
