@@ -232,6 +232,34 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Beliefs so small that products of two underflow.
+    #[test]
+    fn tiny_beliefs_are_explained_like_others((model, rows) in small_model(), tiny in any::<u64>()) {
+        let explainer = Explainer::compile(&model).unwrap();
+        let oracle = Enumeration::compile(&model).unwrap();
+        for index in 0..rows.n_rows() {
+            let mut row = rows.row(index).to_vec();
+            for (label, id) in model.label_ids().enumerate() {
+                let block = model.block(id);
+                let category = block.start + (tiny >> (4 * label)) as usize % block.len();
+                if tiny >> (32 + label) & 1 == 1 && row[category] < 1.0 {
+                    row[category] *= 1e-200;
+                    let sum: f64 = row[block.clone()].iter().sum();
+                    row[block].iter_mut().for_each(|belief| *belief /= sum);
+                }
+            }
+            let explanation = explainer.explain_row(&row).unwrap();
+            check(&model, &oracle, &row, &explanation)
+                .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nrow {row:?} of\n{model}\n{explanation}")))?;
+        }
+    }
+}
+
 fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(wrong()) }
 }
@@ -347,7 +375,11 @@ fn check_influences(
                 match said.became {
                     Some(Became::Certain) => ensure(with > 1.0 - 1e-9, || "certain".to_owned())?,
                     Some(Became::Impossible) => ensure(with < 1e-9, || "impossible".to_owned())?,
-                    None => ensure(said.log_odds_change.is_some(), || format!("no log-odds: {said:?}"))?,
+                    None => {
+                        // Unless it was rounded to 0 without the rule, and is a number with it.
+                        let told = said.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;
+                        ensure(told, || format!("no log-odds: {said:?}"))?;
+                    }
                 }
             }
         }

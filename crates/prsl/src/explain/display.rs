@@ -330,11 +330,21 @@ fn shortened(names: &[String], width: usize) -> String {
     text
 }
 
+/// The text at its spaces, quoted names in one piece.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.split(move |c| {
+        quoted ^= c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+        c == ' ' && !quoted
+    })
+}
+
 /// Words after a heading, broken between words where the line gets too long, the rest indented.
 fn paragraph(f: &mut fmt::Formatter<'_>, heading: &str, indent: usize, text: &str) -> fmt::Result {
     let mut line = heading.to_owned();
     let mut is_empty = true;
-    for word in text.split(' ') {
+    for word in words(text) {
         if !is_empty && line.width() + 1 + word.width() > WIDTH {
             writeln!(f, "{}", line.trim_end())?;
             line = " ".repeat(indent);
@@ -347,4 +357,26 @@ fn paragraph(f: &mut fmt::Formatter<'_>, heading: &str, indent: usize, text: &st
         is_empty = false;
     }
     writeln!(f, "{}", line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_names_stay_in_one_piece() {
+        let text = r#"a -> "two words" | "a \"b\\" & c"#;
+        assert_eq!(
+            words(text).collect::<Vec<_>>(),
+            ["a", "->", r#""two words""#, "|", r#""a \"b\\""#, "&", "c"]
+        );
+    }
+
+    #[test]
+    fn numbers_keep_what_matters() {
+        let shown = [0.0, 1e-300, 4e-4, 0.0005, 0.5, 0.9994, 0.9996, 1.0].map(probability);
+        assert_eq!(shown, ["0", "1e-300", "4e-4", "0.001", "0.500", "0.999", ">0.999", "1"]);
+        let shown = [0.0, 1e-300, 0.0005, 0.352, 0.9994, 0.9999, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "1e-298 %", "0.1 %", "35.2 %", "99.9 %", ">99.9 %", "100 %"]);
+    }
 }
