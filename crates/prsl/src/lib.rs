@@ -6,6 +6,7 @@ mod diagnostic;
 mod error;
 mod evidence;
 mod expectation;
+mod explain;
 mod formula;
 mod infer;
 mod json;
@@ -24,6 +25,10 @@ pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use error::{Error, Result};
 pub use evidence::Evidence;
 pub use expectation::{Comparison, Condition, Expectation, Given};
+pub use explain::{
+    Became, CategoryExplanation, Change, Choice, Explainer, Explanation, Influence, JointExplanation,
+    LabelExplanation, MOVED, RuleExplanation, RuleKind,
+};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::{Cost, Enumeration, JunctionTree, Limits, MaxProductTree};
 pub use json::json_schema;
