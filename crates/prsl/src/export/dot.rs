@@ -45,20 +45,20 @@ pub(super) fn write(model: &Model, row: &[f64]) -> String {
 /// Its name in bold, below it the categories, with their probabilities unless these are all the same.
 fn label_attributes(label: &Label, belief: &[f64]) -> String {
     let uniform = belief.iter().all(|p| *p == belief[0]);
-    let mut rows = format!("<tr><td colspan=\"2\"><b>{}</b></td></tr>", html(label.name()));
+    let span = if uniform { "" } else { " colspan=\"2\"" };
+    let mut rows = format!("<tr><td{span}><b>{}</b></td></tr>", html(label.name()));
     for (category, &p) in label.categories().iter().zip(belief).take(MAX_CATEGORIES) {
-        let shown = if uniform { String::new() } else { short(p) };
-        put(
-            &mut rows,
-            format_args!(
-                "<tr><td align=\"left\">{}</td><td align=\"right\"><font color=\"#6b7280\">{shown}</font></td></tr>",
-                html(category)
-            ),
-        );
+        // Graphviz takes no empty cells.
+        let shown = if uniform {
+            String::new()
+        } else {
+            format!("<td align=\"right\"><font color=\"#6b7280\">{}</font></td>", short(p))
+        };
+        put(&mut rows, format_args!("<tr><td align=\"left\">{}</td>{shown}</tr>", html(category)));
     }
     if label.n_categories() > MAX_CATEGORIES {
         let more = label.n_categories() - MAX_CATEGORIES;
-        put(&mut rows, format_args!("<tr><td align=\"left\" colspan=\"2\">and {more} more</td></tr>"));
+        put(&mut rows, format_args!("<tr><td align=\"left\"{span}>and {more} more</td></tr>"));
     }
     let style = if label.classifier().is_none() { "filled,dashed" } else { "filled" };
     format!(

@@ -28,6 +28,7 @@ pub use uai::export_uai_names;
 pub enum ExportFormat {
     /// A Markov network in the format of the UAI inference competitions: beliefs and rules as factors.
     ///
+    /// Rules over the same labels are multiplied into one factor, as some programs read only one for each scope.
     /// It has no names; [`export_uai_names`] tells what the numbers mean. A rule over many labels becomes a
     /// chain of auxiliary variables behind the labels. They leave marginals and the partition function as they
     /// are; the most probable explanation too, unless a noisy-or with q strictly between 0 and 1 is among them.

@@ -56,6 +56,10 @@ impl Goal {
         Self { atom: "true".to_owned(), positive: value }
     }
 
+    fn is_true(&self) -> bool {
+        self.positive && self.atom == "true"
+    }
+
     fn negated(&self) -> Self {
         Self { atom: self.atom.clone(), positive: !self.positive }
     }
@@ -78,12 +82,10 @@ impl Program<'_> {
     }
 
     fn clause(&mut self, head: &str, body: &[&Goal]) {
-        write!(self.text, "{head} :- ").expect("strings take all text");
-        for (index, goal) in body.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(self.text, "{comma}{goal}").expect("strings take all text");
-        }
-        self.text.push_str(if body.is_empty() { "true.\n" } else { ".\n" });
+        let goals: Vec<String> =
+            body.iter().filter(|goal| !goal.is_true()).map(|goal| goal.to_string()).collect();
+        let body = if goals.is_empty() { "true".to_owned() } else { goals.join(", ") };
+        self.line(&format!("{head} :- {body}."));
     }
 
     /// A fact and its negation for two categories, an annotated disjunction for more.

@@ -1,5 +1,6 @@
 //! UAI: a Markov network, all numbers and no names.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::network::{Piece, pieces};
@@ -56,7 +57,32 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
             }
         }
     }
-    Ok(text(&cardinalities, &factors))
+    Ok(text(&cardinalities, &merged(factors)))
+}
+
+/// One factor for each scope, the product of those it had: some readers refuse a second one.
+fn merged(factors: Vec<Factor>) -> Vec<Factor> {
+    let mut merged: Vec<Factor> = Vec::new();
+    let mut at: HashMap<Vec<usize>, usize> = HashMap::new();
+    for factor in factors {
+        let index = *at.entry(factor.scope.clone()).or_insert(merged.len());
+        match merged.get_mut(index) {
+            Some(first) => match product(&first.values, &factor.values) {
+                Some(values) => first.values = values,
+                None => merged.push(factor),
+            },
+            None => merged.push(factor),
+        }
+    }
+    merged
+}
+
+/// The product of two tables, unless one of its entries is too small for a number.
+fn product(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
+    a.iter()
+        .zip(b)
+        .map(|(&a, &b)| Some(a * b).filter(|product| product.is_normal() || a == 0.0 || b == 0.0))
+        .collect()
 }
 
 /// What the variables and states of [`ExportFormat::Uai`](crate::ExportFormat::Uai) are called.
