@@ -1,1 +1,51 @@
-//! Tables of beliefs and truths.
+//! Tables of beliefs and truths for `prsl`, read and written as streams.
+//!
+//! | type | is |
+//! |---|---|
+//! | [`TableReader`] | a CSV or Parquet file, read chunk by chunk |
+//! | [`TableWriter`] | a CSV, JSON lines or Parquet file, complete at its place or not there at all |
+//! | [`BeliefReader`] | a table as beliefs about the labels of a model |
+//! | [`TruthReader`] | a table as true categories of the labels of a model |
+//! | [`ArffReader`] | an ARFF file, read row by row |
+//! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
+//!
+//! Memory does not grow with the number of rows, and every error says in which file, row and column it is.
+//!
+//! ```
+//! use prsl_data::{Cell, TableReader};
+//!
+//! let mut table = TableReader::csv("weather=rain,alarm\n0.9,\n".as_bytes(), "beliefs.csv")?;
+//! assert_eq!(table.columns(), ["weather=rain", "alarm"]);
+//! while let Some(chunk) = table.read_chunk(1000)? {
+//!     assert_eq!(chunk.cell(0, 0).number()?, Some(0.9));
+//!     assert_eq!(chunk.cell(0, 1), Cell::Missing);
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod arff;
+mod beliefs;
+mod columns;
+mod csv;
+mod error;
+mod mulan;
+mod output;
+mod parquet;
+mod source;
+mod table;
+mod truths;
+mod writer;
+
+pub use arff::{ArffReader, ArffValue, Attribute, AttributeKind, parse_arff};
+pub use beliefs::{BeliefOptions, BeliefReader};
+pub use csv::MAX_RECORD_BYTES;
+pub use error::{
+    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result,
+    RowProblem, WriteProblem, XmlProblem,
+};
+pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};
+pub use output::Target;
+pub use table::{Cell, Chunk, TableReader, parse_csv, parse_parquet};
+pub use truths::{TruthOptions, TruthReader};
+pub use writer::{Column, ColumnKind, ColumnSpec, Format, TableWriter};

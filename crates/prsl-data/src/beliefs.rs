@@ -1,0 +1,186 @@
+//! Tables as beliefs about the labels of a model.
+
+use prsl::{BeliefMatrix, LabelId, Model, Normalize};
+
+use crate::columns::{Columns, Meaning, Names, find_category, not_a_category};
+use crate::error::{CellProblem, Error, Result, RowProblem};
+use crate::table::{Cell, Chunk, TableReader};
+
+/// How a [`BeliefReader`] takes a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BeliefOptions {
+    /// Divide the beliefs about each label by their sum, instead of refusing those that do not sum to 1.
+    pub normalize: bool,
+    /// Skip columns that the model does not know, instead of refusing them.
+    pub ignore_extra: bool,
+}
+
+/// Reads a table as beliefs about the labels of a model.
+///
+/// | column | cells |
+/// |---|---|
+/// | `label=category` | beliefs |
+/// | a category, where only one label has it and no label is called so | beliefs |
+/// | a label with the categories yes and no | beliefs in yes, or observed categories |
+/// | any other label | observed categories |
+///
+/// Empty cells of a partly given label share what is left of 1, a label that is not given at all takes its prior,
+/// and a missing column is a column of empty cells.
+///
+/// ```
+/// use prsl::Model;
+/// use prsl_data::{BeliefOptions, BeliefReader, TableReader};
+///
+/// let model = Model::parse("label hands: high, centered, low\nlabel alarm prior 0.1")?;
+/// let table = TableReader::csv("hands=high,alarm\n0.5,yes\n0.2,\n".as_bytes(), "beliefs.csv")?;
+/// let mut beliefs = BeliefReader::new(&model, table, BeliefOptions::default())?;
+/// let rows = beliefs.next_chunk(1000)?.expect("there are rows");
+/// assert_eq!(rows.row(0), [0.5, 0.25, 0.25, 1.0, 0.0]);
+/// assert_eq!(rows.row(1), [0.2, 0.4, 0.4, 0.1, 0.9]);
+/// assert!(beliefs.next_chunk(1000)?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct BeliefReader {
+    model: Model,
+    table: TableReader,
+    columns: Columns,
+    normalize: Normalize,
+}
+
+impl BeliefReader {
+    /// Finds out what the columns mean to the model.
+    pub fn new(model: &Model, mut table: TableReader, options: BeliefOptions) -> Result<BeliefReader> {
+        let columns = Names::new(model).resolve(table.columns(), options.ignore_extra, table.name())?;
+        table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
+        let normalize = if options.normalize { Normalize::Always } else { Normalize::Never };
+        Ok(BeliefReader { model: model.clone(), table, columns, normalize })
+    }
+
+    /// The table, for its name and its progress.
+    pub fn table(&self) -> &TableReader {
+        &self.table
+    }
+
+    /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
+    pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<BeliefMatrix>> {
+        let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
+        let mut matrix = BeliefMatrix::new(&self.model);
+        let mut row = Row::new(&self.model);
+        for index in 0..chunk.n_rows() {
+            row.clear();
+            self.fill(&chunk, index, &mut row)?;
+            matrix.push(&row.cells, self.normalize).map_err(|cause| Error::Row {
+                file: self.table.name().to_owned(),
+                row: chunk.first_row() + index as u64,
+                problem: RowProblem::Belief(Box::new(cause)),
+            })?;
+        }
+        Ok(Some(matrix))
+    }
+
+    /// Takes over the cells of a row.
+    fn fill(&self, chunk: &Chunk, index: usize, row: &mut Row) -> Result<()> {
+        let number = chunk.first_row() + index as u64;
+        for &(column, meaning) in &self.columns {
+            let cell = chunk.cell(index, column);
+            if cell == Cell::Missing {
+                continue;
+            }
+            self.take(column, meaning, cell, row).map_err(|problem| Error::Cell {
+                file: self.table.name().to_owned(),
+                row: number,
+                column: self.table.columns()[column].clone(),
+                problem: Box::new(problem),
+            })?;
+            self.check_only_one(meaning.label(), row).map_err(|problem| Error::Row {
+                file: self.table.name().to_owned(),
+                row: number,
+                problem,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn take(
+        &self,
+        column: usize,
+        meaning: Meaning,
+        cell: Cell<'_>,
+        row: &mut Row,
+    ) -> std::result::Result<(), CellProblem> {
+        let id = meaning.label();
+        let label = self.model.label(id);
+        let start = self.model.block(id).start;
+        let place = match meaning {
+            Meaning::Category(_, category) => start + category.index(),
+            Meaning::Label(_) => match (cell, find_category(label, cell)) {
+                (_, Some(category)) => {
+                    row.observed[id.index()] = Some(column);
+                    row.cells[self.model.block(id)].fill(Some(0.0));
+                    row.cells[start + category.index()] = Some(1.0);
+                    return Ok(());
+                }
+                (Cell::Text(text), None) if label.is_binary() && cell.number().is_err() => {
+                    let also = " or the probability of `yes`";
+                    return Err(not_a_category(label, Cell::Text(text), also));
+                }
+                _ if label.is_binary() => start,
+                _ => return Err(not_a_category(label, cell, "")),
+            },
+        };
+        let value = cell.number()?.expect("only cells that are not missing get here");
+        if value < 0.0 {
+            return Err(CellProblem::Negative { value });
+        }
+        if label.classifier().is_none() {
+            let cause = prsl::Error::Latent { label: label.name().to_owned() };
+            return Err(CellProblem::Latent(Box::new(cause)));
+        }
+        row.believed[id.index()] = Some(column);
+        row.cells[place] = Some(value);
+        Ok(())
+    }
+
+    fn check_only_one(&self, label: LabelId, row: &Row) -> std::result::Result<(), RowProblem> {
+        if let (Some(observed), Some(believed)) = (row.observed[label.index()], row.believed[label.index()]) {
+            let column = |column: usize| self.table.columns()[column].clone();
+            let (observed, believed) = (column(observed), column(believed));
+            let label = self.model.label(label).name().to_owned();
+            return Err(RowProblem::ObservedAndBelieved { label, observed, believed });
+        }
+        Ok(())
+    }
+}
+
+impl Meaning {
+    fn label(self) -> LabelId {
+        match self {
+            Meaning::Label(label) | Meaning::Category(label, _) => label,
+        }
+    }
+}
+
+/// What a row says: a cell per category, and for each label the column that gave an observation or a belief.
+struct Row {
+    cells: Vec<Option<f64>>,
+    observed: Vec<Option<usize>>,
+    believed: Vec<Option<usize>>,
+}
+
+impl Row {
+    fn new(model: &Model) -> Row {
+        let n_labels = model.labels().len();
+        Row {
+            cells: vec![None; model.n_categories()],
+            observed: vec![None; n_labels],
+            believed: vec![None; n_labels],
+        }
+    }
+
+    fn clear(&mut self) {
+        self.cells.fill(None);
+        self.observed.fill(None);
+        self.believed.fill(None);
+    }
+}

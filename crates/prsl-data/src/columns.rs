@@ -1,0 +1,169 @@
+//! What the columns of a table mean to a model.
+
+use std::collections::HashMap;
+
+use prsl::{CategoryId, Label, LabelId, Model};
+
+use crate::error::{CellProblem, ColumnsProblem, Error, Result, listed, nearest, shown};
+use crate::table::Cell;
+
+/// What a column says something about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Meaning {
+    /// A label: an observed category, or the probability of yes.
+    Label(LabelId),
+    /// One category of a label.
+    Category(LabelId, CategoryId),
+}
+
+/// The columns that mean something, with their place in the table.
+pub(crate) type Columns = Vec<(usize, Meaning)>;
+
+/// The names of a model by which columns can go.
+pub(crate) struct Names<'a> {
+    model: &'a Model,
+    labels: HashMap<&'a str, LabelId>,
+    categories: HashMap<&'a str, Vec<(LabelId, CategoryId)>>,
+    /// Whether columns may name categories, too, and not only labels.
+    with_categories: bool,
+}
+
+impl<'a> Names<'a> {
+    /// All names of the model.
+    pub(crate) fn new(model: &'a Model) -> Names<'a> {
+        let mut categories: HashMap<_, Vec<_>> = HashMap::new();
+        for id in model.label_ids() {
+            for (index, category) in model.label(id).categories().iter().enumerate() {
+                categories.entry(category.as_str()).or_default().push((id, CategoryId::new(index)));
+            }
+        }
+        Names { categories, with_categories: true, ..Names::of_labels(model) }
+    }
+
+    /// The names of labels only.
+    pub(crate) fn of_labels(model: &'a Model) -> Names<'a> {
+        let labels = model.label_ids().map(|id| (model.label(id).name(), id)).collect();
+        Names { model, labels, categories: HashMap::new(), with_categories: false }
+    }
+
+    /// Finds out what each column means, and refuses what is unknown, ambiguous or said twice.
+    pub(crate) fn resolve(&self, columns: &[String], ignore_extra: bool, file: &str) -> Result<Columns> {
+        self.try_resolve(columns, ignore_extra)
+            .map_err(|problem| Error::Columns { file: file.to_owned(), problem })
+    }
+
+    fn try_resolve(
+        &self,
+        columns: &[String],
+        ignore_extra: bool,
+    ) -> std::result::Result<Columns, ColumnsProblem> {
+        let mut resolved = Vec::new();
+        let mut seen = HashMap::new();
+        let mut unknown = Vec::new();
+        for (index, column) in columns.iter().enumerate() {
+            match self.meanings(column)[..] {
+                [] => unknown.push(column),
+                [meaning] => {
+                    if let Some(first) = seen.insert(self.canonical(meaning), index) {
+                        let (first, second) = (columns[first].clone(), column.clone());
+                        return Err(ColumnsProblem::Same { first, second });
+                    }
+                    resolved.push((index, meaning));
+                }
+                ref several => {
+                    let meanings = several.iter().map(|meaning| self.describe(*meaning)).collect();
+                    return Err(ColumnsProblem::Ambiguous { column: column.clone(), meanings });
+                }
+            }
+        }
+        if ignore_extra || unknown.is_empty() { Ok(resolved) } else { Err(self.unknown(&unknown)) }
+    }
+
+    /// Everything the name can mean.
+    fn meanings(&self, name: &str) -> Vec<Meaning> {
+        let label = self.labels.get(name).copied();
+        let mut meanings: Vec<_> = label.map(Meaning::Label).into_iter().collect();
+        if !self.with_categories {
+            return meanings;
+        }
+        for (place, _) in name.match_indices('=') {
+            let Some(&label) = self.labels.get(&name[..place]) else { continue };
+            let category = self.model.label(label).find_category(&name[place + 1..]);
+            meanings.extend(category.map(|category| Meaning::Category(label, category)));
+        }
+        if label.is_none()
+            && let Some(categories) = self.categories.get(name)
+        {
+            meanings.extend(categories.iter().map(|&(label, category)| Meaning::Category(label, category)));
+        }
+        meanings
+    }
+
+    /// The same for columns that mean the same: the probability of yes is one thing by either name.
+    fn canonical(&self, meaning: Meaning) -> Meaning {
+        match meaning {
+            Meaning::Label(label) if self.with_categories && self.model.label(label).is_binary() => {
+                Meaning::Category(label, CategoryId::new(0))
+            }
+            other => other,
+        }
+    }
+
+    fn describe(&self, meaning: Meaning) -> String {
+        match meaning {
+            Meaning::Label(label) => format!("label `{}`", shown(self.model.label(label).name())),
+            Meaning::Category(label, category) => {
+                let label = self.model.label(label);
+                format!("category `{}` of label `{}`", shown(label.category(category)), shown(label.name()))
+            }
+        }
+    }
+
+    fn unknown(&self, columns: &[&String]) -> ColumnsProblem {
+        const MOST_SUGGESTIONS: usize = 50; // comparing every name with every other takes its time
+        let mut known: Vec<String> =
+            self.model.labels().iter().map(|label| label.name().to_owned()).collect();
+        if self.with_categories {
+            for label in self.model.labels() {
+                known
+                    .extend(label.categories().iter().map(|category| format!("{}={category}", label.name())));
+            }
+            let unique = self.categories.iter().filter(|(_, categories)| categories.len() == 1);
+            known.extend(unique.map(|(name, _)| (*name).to_owned()));
+        }
+        known.sort();
+        let suggest = |(index, column): (usize, &&String)| {
+            let known = known.iter().map(String::as_str);
+            let suggestion = if index < MOST_SUGGESTIONS { nearest(column, known) } else { None };
+            ((*column).clone(), suggestion.map(str::to_owned))
+        };
+        ColumnsProblem::Unknown { columns: columns.iter().enumerate().map(suggest).collect() }
+    }
+}
+
+/// The category that a cell names; a number names the category that is written like it.
+pub(crate) fn find_category(label: &Label, cell: Cell<'_>) -> Option<CategoryId> {
+    match cell {
+        Cell::Missing => None,
+        Cell::Text(text) => label.find_category(text),
+        Cell::Number(value) => label.find_category(&value.to_string()),
+    }
+}
+
+/// The complaint that a cell names no category; `also` is what would be fine, too.
+pub(crate) fn not_a_category(label: &Label, cell: Cell<'_>, also: &str) -> CellProblem {
+    const MOST: usize = 6;
+    let text = match cell {
+        Cell::Missing => String::new(),
+        Cell::Text(text) => text.to_owned(),
+        Cell::Number(value) => value.to_string(),
+    };
+    let categories = label.categories();
+    let mut expected = listed(&categories[..categories.len().min(MOST)], ", ");
+    if categories.len() > MOST {
+        expected.push_str(&format!(" or another of its {} categories", categories.len()));
+    }
+    expected.push_str(also);
+    let suggestion = nearest(&text, categories.iter().map(String::as_str)).map(str::to_owned);
+    CellProblem::NotACategory { text, label: label.name().to_owned(), expected, suggestion }
+}

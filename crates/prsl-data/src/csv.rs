@@ -1,0 +1,332 @@
+//! Comma-separated values, read record by record.
+//!
+//! Written by hand, because readers at hand accept a quote that is never closed as a very long cell and put no
+//! bound on a record: either way one missing quote swallows the rest of a file unseen.
+
+use crate::error::{CsvProblem, Error, HeaderProblem, Result};
+use crate::source::Source;
+
+/// The longest row of a CSV file and the longest line of an ARFF file that is read, in bytes: 16 MiB.
+pub const MAX_RECORD_BYTES: usize = 16 << 20;
+
+/// A chunk is closed early when its text reaches this size, whatever number of rows was asked for.
+const CHUNK_BYTES: usize = 32 << 20;
+
+/// A CSV file after its header.
+pub(crate) struct CsvTable {
+    records: Records,
+    /// Whether the column is wanted.
+    selected: Vec<bool>,
+    /// Where the column is among the selected ones.
+    slots: Vec<Option<usize>>,
+    rows_read: u64,
+}
+
+/// Rows of a CSV file: the selected cells, trimmed, one after the other.
+#[derive(Debug)]
+pub(crate) struct CsvChunk {
+    text: String,
+    ends: Vec<usize>,
+    slots: Vec<Option<usize>>,
+    n_selected: usize,
+    pub(crate) n_rows: usize,
+}
+
+impl CsvTable {
+    /// Reads the header; returns the names of the columns with the table.
+    pub(crate) fn open(mut source: Source) -> Result<(Vec<String>, CsvTable)> {
+        source.skip_byte_order_mark()?;
+        let mut records = Records::new(source);
+        if !records.next(0, &[])? {
+            return Err(Error::Header { file: records.source.name.clone(), problem: HeaderProblem::Empty });
+        }
+        let mut columns = Vec::with_capacity(records.record.ends.len());
+        for index in 0..records.record.ends.len() {
+            columns.push(records.cell(index, 0, &[])?.to_owned());
+        }
+        crate::table::check_columns(&records.source.name, &columns)?;
+        let n = columns.len();
+        let table =
+            CsvTable { records, selected: vec![true; n], slots: (0..n).map(Some).collect(), rows_read: 0 };
+        Ok((columns, table))
+    }
+
+    /// Keeps only these columns.
+    pub(crate) fn select(&mut self, columns: &[usize]) {
+        self.selected.fill(false);
+        for &column in columns {
+            self.selected[column] = true;
+        }
+        let mut next = 0..;
+        self.slots = self.selected.iter().map(|&selected| selected.then(|| next.next()).flatten()).collect();
+    }
+
+    /// The next rows, at most `max_rows` of them.
+    pub(crate) fn read_chunk(&mut self, max_rows: usize, columns: &[String]) -> Result<Option<CsvChunk>> {
+        let n_selected = self.selected.iter().filter(|&&selected| selected).count();
+        let mut chunk = CsvChunk {
+            text: String::new(),
+            ends: Vec::new(),
+            slots: self.slots.clone(),
+            n_selected,
+            n_rows: 0,
+        };
+        while chunk.n_rows < max_rows && chunk.text.len() < CHUNK_BYTES {
+            let row = self.rows_read + 1;
+            if !self.records.next(row, columns)? {
+                break;
+            }
+            self.check_length(row, columns.len())?;
+            for column in (0..columns.len()).filter(|&column| self.selected[column]) {
+                chunk.text.push_str(self.records.cell(column, row, columns)?);
+                chunk.ends.push(chunk.text.len());
+            }
+            chunk.n_rows += 1;
+            self.rows_read = row;
+        }
+        Ok((chunk.n_rows > 0).then_some(chunk))
+    }
+
+    /// The part of the file that has been read, 0 to 1, where its size is known.
+    pub(crate) fn progress(&self) -> Option<f64> {
+        self.records.source.progress()
+    }
+
+    fn check_length(&self, row: u64, expected: usize) -> Result<()> {
+        let found = self.records.record.ends.len();
+        if found == expected {
+            return Ok(());
+        }
+        Err(self.records.error(row, CsvProblem::Ragged { found, expected }))
+    }
+}
+
+impl CsvChunk {
+    /// The text of a cell; empty where it is missing or not selected.
+    pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
+        let Some(slot) = self.slots[column] else { return "" };
+        let index = row * self.n_selected + slot;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.text[start..self.ends[index]]
+    }
+}
+
+/// The records of a source, one at a time.
+struct Records {
+    source: Source,
+    record: Record,
+    /// The line on which the next record begins.
+    next_line: u64,
+    /// The line on which this record begins.
+    line: u64,
+    /// The last record ended with a carriage return, so a line feed belongs to that.
+    skip_line_feed: bool,
+}
+
+impl Records {
+    fn new(source: Source) -> Records {
+        Records { source, record: Record::default(), next_line: 1, line: 1, skip_line_feed: false }
+    }
+
+    /// Reads the next record; `false` at the end of the file. Row and columns are for messages only.
+    fn next(&mut self, row: u64, columns: &[String]) -> Result<bool> {
+        self.record.clear();
+        self.line = self.next_line;
+        loop {
+            let buffer = self.source.fill()?;
+            if buffer.is_empty() {
+                return self.finish(row, columns);
+            }
+            if self.record.state == State::RecordStart
+                && let Some(length) = blank_line(buffer[0], &mut self.skip_line_feed, &mut self.next_line)
+            {
+                self.line = self.next_line;
+                self.source.consume(length);
+                continue;
+            }
+            let fed = self.record.feed(buffer);
+            self.source.consume(fed.used);
+            if let Some(problem) = fed.problem {
+                return Err(self.error(row, self.named(problem, columns)));
+            }
+            if fed.complete {
+                self.skip_line_feed = fed.carriage_return;
+                self.next_line += self.record.line_feeds + 1;
+                return Ok(true);
+            }
+        }
+    }
+
+    /// The end of the file ends the last record, too.
+    fn finish(&mut self, row: u64, columns: &[String]) -> Result<bool> {
+        match self.record.state {
+            State::RecordStart => Ok(false),
+            State::Quoted => {
+                let problem = CsvProblem::UnterminatedQuote { column: String::new() };
+                Err(self.error(row, self.named(problem, columns)))
+            }
+            State::CellStart | State::Bare | State::AfterQuote => {
+                self.record.end_cell();
+                self.record.state = State::RecordStart;
+                Ok(true)
+            }
+        }
+    }
+
+    /// A cell of the record, trimmed.
+    fn cell(&self, index: usize, row: u64, columns: &[String]) -> Result<&str> {
+        std::str::from_utf8(self.record.cell(index).trim_ascii())
+            .map_err(|_| self.error(row, CsvProblem::NotUtf8 { column: column_name(index, columns) }))
+    }
+
+    fn error(&self, row: u64, problem: CsvProblem) -> Error {
+        Error::Csv { file: self.source.name.clone(), line: self.line, row, problem }
+    }
+
+    /// Fills in the column that is being read.
+    fn named(&self, problem: CsvProblem, columns: &[String]) -> CsvProblem {
+        let column = column_name(self.record.ends.len(), columns);
+        match problem {
+            CsvProblem::UnterminatedQuote { .. } => CsvProblem::UnterminatedQuote { column },
+            CsvProblem::AfterQuote { .. } => CsvProblem::AfterQuote { column },
+            other => other,
+        }
+    }
+}
+
+fn column_name(index: usize, columns: &[String]) -> String {
+    columns.get(index).cloned().unwrap_or_else(|| (index + 1).to_string())
+}
+
+/// Steps over what is left of a line end and over an empty line, both one byte, if there is one.
+fn blank_line(byte: u8, skip_line_feed: &mut bool, line: &mut u64) -> Option<usize> {
+    let continues = std::mem::take(skip_line_feed) && byte == b'\n';
+    if continues {
+        return Some(1);
+    }
+    if byte == b'\n' || byte == b'\r' {
+        *line += 1;
+        *skip_line_feed = byte == b'\r';
+        return Some(1);
+    }
+    None
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum State {
+    /// Nothing of the record has been seen.
+    #[default]
+    RecordStart,
+    /// At most blanks of the cell have been seen.
+    CellStart,
+    /// In a cell without quotes.
+    Bare,
+    /// In a quoted cell.
+    Quoted,
+    /// After a quote in a quoted cell: its end, or the first of two.
+    AfterQuote,
+}
+
+/// One record, with quotes removed.
+#[derive(Default)]
+struct Record {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    state: State,
+    /// Bytes of the file in this record.
+    length: usize,
+    /// Line feeds within quotes.
+    line_feeds: u64,
+    /// The closing quote has been followed by blanks, so another one does not reopen it.
+    closed: bool,
+}
+
+/// What became of some bytes.
+struct Fed {
+    used: usize,
+    complete: bool,
+    carriage_return: bool,
+    problem: Option<CsvProblem>,
+}
+
+impl Record {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+        self.state = State::RecordStart;
+        self.length = 0;
+        self.line_feeds = 0;
+    }
+
+    fn cell(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.bytes[start..self.ends[index]]
+    }
+
+    fn end_cell(&mut self) {
+        self.ends.push(self.bytes.len());
+        self.state = State::CellStart;
+    }
+
+    /// Takes bytes up to the end of the record, or all of them.
+    fn feed(&mut self, buffer: &[u8]) -> Fed {
+        let mut fed = Fed { used: 0, complete: false, carriage_return: false, problem: None };
+        if self.state == State::RecordStart {
+            self.state = State::CellStart;
+        }
+        while fed.used < buffer.len() && !fed.complete && fed.problem.is_none() {
+            let rest = &buffer[fed.used..];
+            let plain = self.plain(rest);
+            self.bytes.extend_from_slice(&rest[..plain]);
+            fed.used += plain;
+            self.length += plain;
+            if let Some(&byte) = rest.get(plain) {
+                fed.used += 1;
+                self.length += 1;
+                self.step(byte, &mut fed);
+            }
+            if self.length > MAX_RECORD_BYTES {
+                fed.problem = Some(CsvProblem::TooLong { limit: MAX_RECORD_BYTES });
+            }
+        }
+        fed
+    }
+
+    /// How many bytes belong to the cell without further thought.
+    fn plain(&self, bytes: &[u8]) -> usize {
+        let stop: fn(&u8) -> bool = match self.state {
+            State::Bare => |byte| matches!(byte, b',' | b'\n' | b'\r'),
+            State::Quoted => |byte| matches!(byte, b'"' | b'\n'),
+            _ => return 0,
+        };
+        bytes.iter().position(stop).unwrap_or(bytes.len())
+    }
+
+    fn step(&mut self, byte: u8, fed: &mut Fed) {
+        match (self.state, byte) {
+            (State::Quoted, b'"') => (self.state, self.closed) = (State::AfterQuote, false),
+            (State::Quoted, _) => {
+                self.line_feeds += u64::from(byte == b'\n');
+                self.bytes.push(byte);
+            }
+            (State::AfterQuote, b'"') if !self.closed => {
+                self.bytes.push(byte);
+                self.state = State::Quoted;
+            }
+            (_, b',') => self.end_cell(),
+            (_, b'\n' | b'\r') => {
+                self.end_cell();
+                fed.complete = true;
+                fed.carriage_return = byte == b'\r';
+            }
+            (State::AfterQuote, b' ' | b'\t') => self.closed = true,
+            (State::AfterQuote, _) => fed.problem = Some(CsvProblem::AfterQuote { column: String::new() }),
+            (State::CellStart, b' ' | b'\t') => {}
+            (State::CellStart, b'"') => self.state = State::Quoted,
+            (State::RecordStart | State::CellStart | State::Bare, _) => {
+                self.bytes.push(byte);
+                self.state = State::Bare;
+            }
+        }
+    }
+}

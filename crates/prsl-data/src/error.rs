@@ -1,0 +1,206 @@
+//! What can be wrong with a table, and where.
+
+mod problems;
+
+use std::io;
+
+pub use problems::{
+    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, MulanProblem, RowProblem,
+    WriteProblem, XmlProblem,
+};
+pub(crate) use problems::{listed, nearest, shown};
+
+/// The result of everything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, in which file, and where in it.
+///
+/// Every message is complete: the cause is part of it, not of the chain of sources.
+///
+/// ```
+/// let mut table = prsl_data::TableReader::csv("sun,rain\n0.1\n".as_bytes(), "b.csv")?;
+/// let error = table.read_chunk(10).unwrap_err();
+/// assert_eq!(error.to_string(), "`b.csv`, line 2 (row 1): 1 cell, expected 2 as in the header");
+/// # Ok::<(), prsl_data::Error>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The file cannot be opened.
+    #[error("cannot open `{file}`: {cause}")]
+    Open {
+        /// The file.
+        file: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The file was opened, and reading it failed.
+    #[error("cannot read `{file}`: {cause}")]
+    Read {
+        /// The file.
+        file: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The compressed data end before their time.
+    #[error("`{file}` is cut off: its compressed data end too early")]
+    Truncated {
+        /// The file.
+        file: String,
+    },
+    /// The file cannot be created or written; see [`Error::is_broken_pipe`].
+    #[error("cannot write `{file}`: {cause}")]
+    Write {
+        /// The file, or `standard output`.
+        file: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// The name of the file does not tell its format.
+    #[error("cannot tell the format of `{file}` from its name, expected it to end in {expected}")]
+    UnknownFormat {
+        /// The file.
+        file: String,
+        /// The endings that are known here.
+        expected: &'static str,
+    },
+    /// Parquet was to be written to standard output.
+    #[error(
+        "parquet cannot be written to standard output; name a file ending in .parquet, or write csv or json lines"
+    )]
+    ParquetToStandardOutput,
+    /// The names of the columns are not usable.
+    #[error("`{file}`: {problem}")]
+    Header {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        problem: HeaderProblem,
+    },
+    /// A line of a CSV file cannot be understood.
+    #[error("`{file}`, line {line}{}: {problem}", in_row(*row))]
+    Csv {
+        /// The file.
+        file: String,
+        /// The line on which the record begins, counted from 1.
+        line: u64,
+        /// The row, counted from 1 without the header; 0 for the header itself.
+        row: u64,
+        /// What is wrong with it.
+        problem: CsvProblem,
+    },
+    /// A Parquet file is damaged, cut off or of an unknown kind.
+    #[error("`{file}` cannot be read as parquet: {cause}")]
+    Parquet {
+        /// The file.
+        file: String,
+        /// What the parquet library says.
+        cause: String,
+    },
+    /// A column is of a type that has no meaning here.
+    #[error(
+        "`{file}`, column `{column}`: values of type {kind} are not supported, expected numbers, booleans or text"
+    )]
+    UnsupportedColumn {
+        /// The file.
+        file: String,
+        /// The column.
+        column: String,
+        /// Its type.
+        kind: String,
+    },
+    /// A cell does not hold what was wanted.
+    #[error("`{file}`, row {row}, column `{column}`: {problem}")]
+    Cell {
+        /// The file.
+        file: String,
+        /// The row, counted from 1 without the header.
+        row: u64,
+        /// The column.
+        column: String,
+        /// What is wrong with it.
+        problem: Box<CellProblem>,
+    },
+    /// The columns handed to a writer are not the ones it was created with, or cannot be expressed.
+    #[error("cannot write `{file}`: {problem}")]
+    Unwritable {
+        /// The file.
+        file: String,
+        /// What is wrong with them.
+        problem: WriteProblem,
+    },
+    /// The columns of a table do not fit to the model.
+    #[error("`{file}`: {problem}")]
+    Columns {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        problem: ColumnsProblem,
+    },
+    /// The beliefs of a row are not usable.
+    #[error("`{file}`, row {row}: {problem}")]
+    Row {
+        /// The file.
+        file: String,
+        /// The row, counted from 1 without the header.
+        row: u64,
+        /// What is wrong.
+        problem: RowProblem,
+    },
+    /// A line of an ARFF file cannot be understood.
+    #[error("`{file}`, line {line}: {problem}")]
+    Arff {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: ArffProblem,
+    },
+    /// A Mulan label file cannot be understood.
+    #[error("`{file}`, line {line}: {problem}")]
+    Xml {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// What is wrong with it.
+        problem: XmlProblem,
+    },
+    /// A Mulan label file and an ARFF file do not fit together.
+    #[error("`{file}`: {problem}")]
+    Mulan {
+        /// The ARFF file.
+        file: String,
+        /// What is wrong.
+        problem: MulanProblem,
+    },
+}
+
+impl Error {
+    /// Whether whoever reads our output has closed it (as `head` does), which is no reason to complain.
+    ///
+    /// ```
+    /// use std::io;
+    ///
+    /// let cause = io::Error::from(io::ErrorKind::BrokenPipe);
+    /// assert!(prsl_data::Error::Write { file: "standard output".into(), cause }.is_broken_pipe());
+    /// ```
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Error::Write { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+fn in_row(row: u64) -> String {
+    if row == 0 { " (header)".to_owned() } else { format!(" (row {row})") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_stay_small_enough_to_return() {
+        assert!(size_of::<Error>() <= 128, "{}", size_of::<Error>());
+    }
+}

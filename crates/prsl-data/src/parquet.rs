@@ -1,0 +1,266 @@
+//! Parquet files, read batch by batch.
+
+use std::fmt::Display;
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, downcast_integer_array};
+use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
+use bytes::Bytes;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::reader::ChunkReader;
+
+use crate::error::{Error, Result};
+use crate::table::{Cell, check_columns};
+
+/// Rows decoded at once; more rows at once are not faster.
+const BATCH_ROWS: usize = 8192;
+
+/// A Parquet file, of which perhaps some has been read.
+pub(crate) struct ParquetTable {
+    n_rows: u64,
+    kinds: Vec<(String, DataType)>,
+    selected: Vec<usize>,
+    stage: Stage,
+}
+
+/// Rows of a Parquet file.
+#[derive(Debug)]
+pub(crate) struct ParquetChunk {
+    /// The values of each column of the file, where it is selected.
+    values: Vec<Option<Values>>,
+    pub(crate) n_rows: usize,
+}
+
+impl ParquetTable {
+    /// Reads the description at the end of the file; returns the names of the columns with the table.
+    pub(crate) fn open_file(file: File, name: &str) -> Result<(Vec<String>, ParquetTable)> {
+        ParquetTable::open(file, name, Opened::File)
+    }
+
+    /// The same for a file in memory.
+    pub(crate) fn open_bytes(bytes: Vec<u8>, name: &str) -> Result<(Vec<String>, ParquetTable)> {
+        ParquetTable::open(Bytes::from(bytes), name, Opened::Bytes)
+    }
+
+    /// Keeps only these columns.
+    pub(crate) fn select(&mut self, columns: &[usize], file: &str) -> Result<()> {
+        if matches!(self.stage, Stage::Reading { .. }) {
+            let cause = "columns are to be selected before the first row is read".to_owned();
+            return Err(Error::Parquet { file: file.to_owned(), cause });
+        }
+        self.check_kinds(columns, file)?;
+        self.selected = columns.to_vec();
+        Ok(())
+    }
+
+    /// The next rows, at most `max_rows` of them.
+    pub(crate) fn read_chunk(&mut self, max_rows: usize, file: &str) -> Result<Option<ParquetChunk>> {
+        self.start(file)?;
+        let Stage::Reading { reader, batch } = &mut self.stage else {
+            return Err(damaged(file, "reading it has failed before"));
+        };
+        while batch.num_rows() == 0 {
+            match guarded(file, || reader.next().transpose()) {
+                Ok(Some(next)) => *batch = next,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    self.stage = Stage::Failed;
+                    return Err(error);
+                }
+            }
+        }
+        let n_rows = max_rows.min(batch.num_rows());
+        let rows = batch.slice(0, n_rows);
+        *batch = batch.slice(n_rows, batch.num_rows() - n_rows);
+        let mut values: Vec<_> = self.kinds.iter().map(|_| None).collect();
+        for (index, (name, _)) in self.kinds.iter().enumerate() {
+            if let Some(array) = rows.column_by_name(name) {
+                values[index] = Some(Values::new(array).map_err(|cause| damaged(file, cause))?);
+            }
+        }
+        Ok(Some(ParquetChunk { values, n_rows }))
+    }
+
+    /// The number of rows in the file.
+    pub(crate) fn n_rows(&self) -> u64 {
+        self.n_rows
+    }
+
+    fn open<T: ChunkReader + 'static>(
+        input: T,
+        file: &str,
+        opened: impl FnOnce(ParquetRecordBatchReaderBuilder<T>) -> Opened,
+    ) -> Result<(Vec<String>, ParquetTable)> {
+        let builder = guarded(file, || ParquetRecordBatchReaderBuilder::try_new(input))?;
+        if has_negative_sizes(builder.metadata()) {
+            return Err(damaged(file, "a negative size or place; it seems to be damaged"));
+        }
+        let n_rows = builder.metadata().file_metadata().num_rows().try_into().unwrap_or(0);
+        let kinds: Vec<_> = builder
+            .schema()
+            .fields()
+            .iter()
+            .map(|field| (field.name().clone(), field.data_type().clone()))
+            .collect();
+        let columns: Vec<_> = kinds.iter().map(|(name, _)| name.clone()).collect();
+        check_columns(file, &columns)?;
+        let selected = (0..columns.len()).collect();
+        Ok((columns, ParquetTable { n_rows, kinds, selected, stage: Stage::Opened(opened(builder)) }))
+    }
+
+    /// Begins to read, unless that has been done.
+    fn start(&mut self, file: &str) -> Result<()> {
+        if let Stage::Opened(_) = self.stage {
+            self.check_kinds(&self.selected, file)?;
+            if let Stage::Opened(opened) = std::mem::replace(&mut self.stage, Stage::Failed) {
+                let reader = guarded(file, || opened.build(&self.selected))?;
+                let batch = RecordBatch::new_empty(arrow::record_batch::RecordBatchReader::schema(&reader));
+                self.stage = Stage::Reading { reader: Box::new(reader), batch };
+            }
+        }
+        Ok(())
+    }
+
+    fn check_kinds(&self, columns: &[usize], file: &str) -> Result<()> {
+        for &column in columns {
+            let (name, kind) = &self.kinds[column];
+            if !is_supported(kind) {
+                let (file, column) = (file.to_owned(), name.clone());
+                return Err(Error::UnsupportedColumn { file, column, kind: kind.to_string() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ParquetChunk {
+    pub(crate) fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        self.values[column].as_ref().map_or(Cell::Missing, |values| values.cell(row))
+    }
+}
+
+enum Stage {
+    Opened(Opened),
+    Reading { reader: Box<ParquetRecordBatchReader>, batch: RecordBatch },
+    Failed,
+}
+
+enum Opened {
+    File(ParquetRecordBatchReaderBuilder<File>),
+    Bytes(ParquetRecordBatchReaderBuilder<Bytes>),
+}
+
+impl Opened {
+    fn build(self, columns: &[usize]) -> parquet::errors::Result<ParquetRecordBatchReader> {
+        match self {
+            Opened::File(builder) => build(builder, columns),
+            Opened::Bytes(builder) => build(builder, columns),
+        }
+    }
+}
+
+fn build<T: ChunkReader + 'static>(
+    builder: ParquetRecordBatchReaderBuilder<T>,
+    columns: &[usize],
+) -> parquet::errors::Result<ParquetRecordBatchReader> {
+    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.iter().copied());
+    builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()
+}
+
+/// Turns a panic of the parquet library, which some damaged files bring about, into an error.
+fn guarded<T, E: Display>(file: &str, read: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+    // What `read` has touched is dropped after an error, so nobody sees it half changed.
+    match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(result) => result.map_err(|error| damaged(file, error)),
+        Err(_) => Err(damaged(file, "its parts do not fit together; it seems to be damaged")),
+    }
+}
+
+fn damaged(file: &str, error: impl Display) -> Error {
+    let cause = error.to_string();
+    let cause = cause.strip_prefix("Parquet error: ").unwrap_or(&cause).trim_end_matches('.').to_owned();
+    Error::Parquet { file: file.to_owned(), cause }
+}
+
+/// Sizes on which the parquet library would panic.
+fn has_negative_sizes(metadata: &ParquetMetaData) -> bool {
+    let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
+    let sizes = columns.flat_map(|column| {
+        let start = column.dictionary_page_offset().unwrap_or(0);
+        [column.data_page_offset(), column.compressed_size(), column.num_values(), start]
+    });
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows());
+    sizes.chain(rows).any(|size| size < 0)
+}
+
+fn is_supported(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, values) => is_supported(values),
+        DataType::Null | DataType::Boolean => true,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        kind => kind.is_integer() || kind.is_floating(),
+    }
+}
+
+/// The values of a column, one for each row.
+#[derive(Debug)]
+enum Values {
+    Missing,
+    Numbers(Vec<Option<f64>>),
+    Text(ArrayRef),
+    /// For each row, where its value is among the values.
+    Dictionary(Vec<Option<usize>>, Box<Values>),
+}
+
+impl Values {
+    fn new(array: &ArrayRef) -> std::result::Result<Values, &'static str> {
+        Ok(match array.data_type() {
+            DataType::Boolean => numbers(array.as_boolean().iter()),
+            DataType::Float16 => numbers(array.as_primitive::<Float16Type>()),
+            DataType::Float32 => numbers(array.as_primitive::<Float32Type>()),
+            DataType::Float64 => numbers(array.as_primitive::<Float64Type>()),
+            kind if kind.is_integer() => Values::Numbers(integers(array)),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(array.clone()),
+            DataType::Dictionary(_, _) => {
+                let dictionary = array.as_any_dictionary();
+                let n_values = dictionary.values().len() as f64;
+                let keys = integers(dictionary.keys());
+                if keys.iter().flatten().any(|&key| key < 0.0 || key >= n_values) {
+                    return Err("a key of a dictionary has no value");
+                }
+                let keys = keys.into_iter().map(|key| key.map(|key| key as usize)).collect();
+                Values::Dictionary(keys, Box::new(Values::new(dictionary.values())?))
+            }
+            _ => Values::Missing,
+        })
+    }
+
+    fn cell(&self, row: usize) -> Cell<'_> {
+        match self {
+            Values::Missing => Cell::Missing,
+            Values::Numbers(values) => values[row].map_or(Cell::Missing, Cell::Number),
+            Values::Text(array) if array.is_null(row) => Cell::Missing,
+            Values::Text(array) => Cell::from_text(match array.data_type() {
+                DataType::Utf8 => array.as_string::<i32>().value(row),
+                DataType::LargeUtf8 => array.as_string::<i64>().value(row),
+                _ => array.as_string_view().value(row),
+            }),
+            Values::Dictionary(keys, values) => keys[row].map_or(Cell::Missing, |key| values.cell(key)),
+        }
+    }
+}
+
+fn numbers<T: Into<f64>>(values: impl IntoIterator<Item = Option<T>>) -> Values {
+    Values::Numbers(values.into_iter().map(|value| value.map(Into::into)).collect())
+}
+
+/// Integers of any width as numbers.
+fn integers(array: &dyn Array) -> Vec<Option<f64>> {
+    downcast_integer_array!(
+        array => array.iter().map(|value| value.map(|value| value as f64)).collect(),
+        _ => vec![None; array.len()],
+    )
+}

@@ -1,0 +1,336 @@
+//! Tables as streams of chunks of cells, whatever the file they come from.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::csv::{CsvChunk, CsvTable};
+use crate::error::{CellProblem, Error, HeaderProblem, Result};
+use crate::parquet::{ParquetChunk, ParquetTable};
+use crate::source::{self, Source};
+
+/// A table that is read chunk by chunk.
+///
+/// ```
+/// use prsl_data::{Cell, TableReader};
+///
+/// let mut table = TableReader::csv("id,rain\na, 0.25\nb,\n".as_bytes(), "beliefs.csv")?;
+/// let chunk = table.read_chunk(1000)?.expect("there are rows");
+/// assert_eq!(chunk.n_rows(), 2);
+/// assert_eq!(chunk.cell(0, 1), Cell::Text("0.25"));
+/// assert_eq!(chunk.cell(1, 1), Cell::Missing);
+/// assert!(table.read_chunk(1000)?.is_none());
+/// # Ok::<(), prsl_data::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TableReader {
+    name: String,
+    columns: Vec<String>,
+    rows_read: u64,
+    kind: Kind,
+}
+
+/// Some consecutive rows of a table.
+///
+/// ```
+/// let mut table = prsl_data::TableReader::csv("rain\n0.1\n0.2\n0.3\n".as_bytes(), "beliefs.csv")?;
+/// table.read_chunk(2)?;
+/// let chunk = table.read_chunk(2)?.expect("one row is left");
+/// assert_eq!((chunk.n_rows(), chunk.first_row()), (1, 3));
+/// # Ok::<(), prsl_data::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Chunk {
+    first_row: u64,
+    n_columns: usize,
+    cells: Cells,
+}
+
+/// What a table says in one place.
+///
+/// CSV knows only text, so numbers are for whoever knows the meaning of the column: see [`Cell::number`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Nothing: an empty cell of a CSV file, a null of a Parquet file.
+    Missing,
+    /// A number, or a boolean as 0 or 1, of a Parquet file. Integers beyond 2^53 are rounded.
+    Number(f64),
+    /// Text, without the white space around it.
+    Text(&'a str),
+}
+
+impl TableReader {
+    /// Opens `.csv`, `.csv.gz`, `.parquet` or `.pq`; the path `-` is CSV on standard input.
+    ///
+    /// ```no_run
+    /// let table = prsl_data::TableReader::open("beliefs.parquet".as_ref())?;
+    /// println!("{:?}", table.columns());
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn open(path: &Path) -> Result<TableReader> {
+        if path == Path::new("-") {
+            return TableReader::csv(io::stdin(), "standard input");
+        }
+        if source::has_extension(path, "parquet") || source::has_extension(path, "pq") {
+            let name = path.display().to_string();
+            let (columns, table) = ParquetTable::open_file(source::open_file(path)?, &name)?;
+            return Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Parquet(table) });
+        }
+        if source::has_extension(&source::without_gz(path), "csv") {
+            return TableReader::from_csv(Source::open(path)?);
+        }
+        let expected = ".csv, .csv.gz, .parquet or .pq";
+        Err(Error::UnknownFormat { file: path.display().to_string(), expected })
+    }
+
+    /// Reads CSV from anything; `name` stands for it in messages.
+    ///
+    /// The first record is the header. Cells may be quoted, with `""` for a quote; white space around a cell is
+    /// dropped, and an empty cell is missing. Empty lines are skipped.
+    ///
+    /// ```
+    /// let table = prsl_data::TableReader::csv("sun,\"rain, heavy\"\n".as_bytes(), "beliefs.csv")?;
+    /// assert_eq!(table.columns(), ["sun", "rain, heavy"]);
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn csv(reader: impl Read + Send + 'static, name: impl Into<String>) -> Result<TableReader> {
+        TableReader::from_csv(Source::new(reader, name))
+    }
+
+    /// Reads a Parquet file that is in memory; `name` stands for it in messages.
+    ///
+    /// ```
+    /// let error = prsl_data::TableReader::parquet(b"PAR1".to_vec(), "upload").unwrap_err();
+    /// assert!(error.to_string().starts_with("`upload` cannot be read as parquet: "));
+    /// ```
+    pub fn parquet(bytes: impl Into<Vec<u8>>, name: impl Into<String>) -> Result<TableReader> {
+        let name = name.into();
+        let (columns, table) = ParquetTable::open_bytes(bytes.into(), &name)?;
+        Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Parquet(table) })
+    }
+
+    /// The name of the table in messages: its path, or `standard input`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the columns, all different and none of them empty.
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Reads only these columns from now on; cells of the others are [`Cell::Missing`].
+    ///
+    /// Saves memory, and columns of types that have no meaning here do no harm as long as they are not selected.
+    /// Fails if such a column *is* selected, or if rows of a Parquet file have been read already.
+    ///
+    /// ```
+    /// use prsl_data::{Cell, TableReader};
+    ///
+    /// let mut table = TableReader::csv("id,rain\na,0.25\n".as_bytes(), "beliefs.csv")?;
+    /// table.select(&[1])?;
+    /// let chunk = table.read_chunk(1000)?.expect("there are rows");
+    /// assert_eq!(chunk.cell(0, 0), Cell::Missing);
+    /// assert_eq!(chunk.cell(0, 1), Cell::Text("0.25"));
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn select(&mut self, columns: &[usize]) -> Result<()> {
+        if let Some(column) = columns.iter().find(|&&column| column >= self.columns.len()) {
+            panic!("column {column} of a table with {} columns", self.columns.len());
+        }
+        match &mut self.kind {
+            Kind::Csv(table) => {
+                table.select(columns);
+                Ok(())
+            }
+            Kind::Parquet(table) => table.select(columns, &self.name),
+        }
+    }
+
+    /// The next rows, at least one and at most `max_rows` of them (0 counts as 1), or `None` at the end.
+    ///
+    /// There may be fewer than `max_rows` before the end, too: where rows are very long, and between the parts of
+    /// a Parquet file.
+    pub fn read_chunk(&mut self, max_rows: usize) -> Result<Option<Chunk>> {
+        let max_rows = max_rows.max(1);
+        let cells = match &mut self.kind {
+            Kind::Csv(table) => table.read_chunk(max_rows, &self.columns)?.map(Cells::Csv),
+            Kind::Parquet(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Parquet),
+        };
+        Ok(cells.map(|cells| {
+            let chunk = Chunk { first_row: self.rows_read + 1, n_columns: self.columns.len(), cells };
+            self.rows_read += chunk.n_rows() as u64;
+            chunk
+        }))
+    }
+
+    /// The number of rows, where the file tells it in advance (Parquet does).
+    pub fn rows_hint(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Csv(_) => None,
+            Kind::Parquet(table) => Some(table.n_rows()),
+        }
+    }
+
+    /// The part of the table that has been read, 0 to 1, where its size is known (standard input has none).
+    ///
+    /// ```
+    /// let table = prsl_data::TableReader::csv("rain\n0.1\n".as_bytes(), "beliefs.csv")?;
+    /// assert_eq!(table.progress(), None);
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn progress(&self) -> Option<f64> {
+        match &self.kind {
+            Kind::Csv(table) => table.progress(),
+            Kind::Parquet(table) => {
+                Some(self.rows_read as f64 / table.n_rows().max(self.rows_read).max(1) as f64)
+            }
+        }
+    }
+
+    fn from_csv(source: Source) -> Result<TableReader> {
+        let name = source.name.clone();
+        let (columns, table) = CsvTable::open(source)?;
+        Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Csv(table) })
+    }
+}
+
+impl Chunk {
+    /// The number of rows, at least one.
+    pub fn n_rows(&self) -> usize {
+        match &self.cells {
+            Cells::Csv(chunk) => chunk.n_rows,
+            Cells::Parquet(chunk) => chunk.n_rows,
+        }
+    }
+
+    /// The number of the first row in the table, counted from 1 without the header.
+    pub fn first_row(&self) -> u64 {
+        self.first_row
+    }
+
+    /// What is in a row of this chunk (from 0) and a column of the table (from 0).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row or column.
+    pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        assert!(row < self.n_rows(), "row {row} of a chunk with {} rows", self.n_rows());
+        assert!(column < self.n_columns, "column {column} of a table with {} columns", self.n_columns);
+        match &self.cells {
+            Cells::Csv(chunk) => Cell::from_text(chunk.cell(row, column)),
+            Cells::Parquet(chunk) => chunk.cell(row, column),
+        }
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// The cell as a finite number, `None` where it is missing.
+    ///
+    /// Text has to be a decimal number, with or without exponent; `nan`, `inf` and hexadecimal numbers are refused.
+    ///
+    /// ```
+    /// use prsl_data::Cell;
+    ///
+    /// assert_eq!(Cell::Text("2.5e-1").number(), Ok(Some(0.25)));
+    /// assert_eq!(Cell::Missing.number(), Ok(None));
+    /// assert!(Cell::Text("nan").number().is_err());
+    /// assert_eq!(Cell::Number(f64::INFINITY).number().unwrap_err().to_string(), "inf is not a finite number");
+    /// ```
+    pub fn number(self) -> std::result::Result<Option<f64>, CellProblem> {
+        match self {
+            Cell::Missing => Ok(None),
+            Cell::Number(value) if value.is_finite() => Ok(Some(value)),
+            Cell::Number(value) => Err(CellProblem::NotFinite { value }),
+            Cell::Text(text) => parse_number(text).map(Some),
+        }
+    }
+
+    /// Text without the white space around it, which is missing if nothing is left.
+    pub(crate) fn from_text(text: &'a str) -> Cell<'a> {
+        match text.trim_ascii() {
+            "" => Cell::Missing,
+            text => Cell::Text(text),
+        }
+    }
+}
+
+/// Reads a whole CSV table; returns the numbers of rows and columns. For fuzzing.
+///
+/// ```
+/// assert_eq!(prsl_data::parse_csv(b"sun,rain\n0.1,0.9\n")?, (1, 2));
+/// # Ok::<(), prsl_data::Error>(())
+/// ```
+pub fn parse_csv(bytes: &[u8]) -> Result<(u64, usize)> {
+    count_rows(TableReader::csv(io::Cursor::new(bytes.to_vec()), "csv")?)
+}
+
+/// Reads a whole Parquet table; returns the numbers of rows and columns. For fuzzing.
+///
+/// ```
+/// assert!(prsl_data::parse_parquet(b"PAR1PAR1").is_err());
+/// ```
+pub fn parse_parquet(bytes: &[u8]) -> Result<(u64, usize)> {
+    count_rows(TableReader::parquet(bytes, "parquet")?)
+}
+
+/// Refuses columns without a name and two of one name.
+pub(crate) fn check_columns(file: &str, columns: &[String]) -> Result<()> {
+    let error = |problem| Err(Error::Header { file: file.to_owned(), problem });
+    let mut seen = HashMap::new();
+    for (index, name) in columns.iter().enumerate() {
+        if name.is_empty() {
+            return error(HeaderProblem::Unnamed { number: index + 1 });
+        }
+        if let Some(first) = seen.insert(name, index) {
+            return error(HeaderProblem::Duplicate {
+                name: name.clone(),
+                first: first + 1,
+                second: index + 1,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A finite decimal number.
+pub(crate) fn parse_number(text: &str) -> std::result::Result<f64, CellProblem> {
+    let decimal = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    match text.parse::<f64>() {
+        Ok(value) if decimal && value.is_finite() => Ok(value),
+        _ => Err(CellProblem::NotANumber { text: text.to_owned() }),
+    }
+}
+
+enum Kind {
+    Csv(CsvTable),
+    Parquet(ParquetTable),
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Csv(_) => "Csv",
+            Kind::Parquet(_) => "Parquet",
+        })
+    }
+}
+
+#[derive(Debug)]
+enum Cells {
+    Csv(CsvChunk),
+    Parquet(ParquetChunk),
+}
+
+fn count_rows(mut table: TableReader) -> Result<(u64, usize)> {
+    let mut rows = 0;
+    while let Some(chunk) = table.read_chunk(1000)? {
+        rows += chunk.n_rows() as u64;
+    }
+    Ok((rows, table.columns().len()))
+}

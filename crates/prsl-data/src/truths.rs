@@ -1,0 +1,95 @@
+//! Tables as true categories of the labels of a model.
+
+use prsl::{Label, Model};
+
+use crate::columns::{Columns, Meaning, Names, find_category, not_a_category};
+use crate::error::{CellProblem, Error, Result};
+use crate::table::{Cell, TableReader};
+
+/// How a [`TruthReader`] takes a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TruthOptions {
+    /// Skip columns that are no label of the model, instead of refusing them.
+    pub ignore_extra: bool,
+}
+
+/// Reads a table as true categories: a column per label, in it names of categories, empty where unknown.
+///
+/// For labels with the categories yes and no, `1` and `true` are yes, `0` and `false` no. A missing column is a
+/// column of empty cells.
+///
+/// ```
+/// use prsl::Model;
+/// use prsl_data::{TableReader, TruthOptions, TruthReader};
+///
+/// let model = Model::parse("label hands: high, centered, low\nlabel alarm")?;
+/// let table = TableReader::csv("alarm,hands\n1,low\nno,\n".as_bytes(), "truth.csv")?;
+/// let mut truths = TruthReader::new(&model, table, TruthOptions::default())?;
+/// let rows = truths.next_chunk(1000)?.expect("there are rows");
+/// assert_eq!(rows, [[Some(2), Some(0)], [None, Some(1)]]);
+/// assert!(truths.next_chunk(1000)?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct TruthReader {
+    model: Model,
+    table: TableReader,
+    columns: Columns,
+}
+
+impl TruthReader {
+    /// Finds the labels among the columns.
+    pub fn new(model: &Model, mut table: TableReader, options: TruthOptions) -> Result<TruthReader> {
+        let columns = Names::of_labels(model).resolve(table.columns(), options.ignore_extra, table.name())?;
+        table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
+        Ok(TruthReader { model: model.clone(), table, columns })
+    }
+
+    /// The table, for its name and its progress.
+    pub fn table(&self) -> &TableReader {
+        &self.table
+    }
+
+    /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
+    ///
+    /// A row holds for each label of the model the place of its category, from 0, or `None`.
+    pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Vec<Option<usize>>>>> {
+        let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
+        let mut rows = vec![vec![None; self.model.labels().len()]; chunk.n_rows()];
+        for (index, row) in rows.iter_mut().enumerate() {
+            for &(column, meaning) in &self.columns {
+                let Meaning::Label(label) = meaning else { continue };
+                let truth = category(self.model.label(label), chunk.cell(index, column));
+                row[label.index()] = truth.map_err(|problem| Error::Cell {
+                    file: self.table.name().to_owned(),
+                    row: chunk.first_row() + index as u64,
+                    column: self.table.columns()[column].clone(),
+                    problem: Box::new(problem),
+                })?;
+            }
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// The place of the category that a cell names.
+fn category(label: &Label, cell: Cell<'_>) -> std::result::Result<Option<usize>, CellProblem> {
+    if cell == Cell::Missing {
+        return Ok(None);
+    }
+    if let Some(category) = find_category(label, cell) {
+        return Ok(Some(category.index()));
+    }
+    if !label.is_binary() {
+        return Err(not_a_category(label, cell, ""));
+    }
+    match cell {
+        Cell::Text(text) if text.eq_ignore_ascii_case("true") => Ok(Some(0)),
+        Cell::Text(text) if text.eq_ignore_ascii_case("false") => Ok(Some(1)),
+        cell => match cell.number() {
+            Ok(Some(1.0)) => Ok(Some(0)),
+            Ok(Some(0.0)) => Ok(Some(1)),
+            _ => Err(not_a_category(label, cell, ", 1 or 0, true or false")),
+        },
+    }
+}

@@ -1,0 +1,469 @@
+//! Tables written chunk by chunk.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+use crate::error::{Error, Result, WriteProblem};
+use crate::output::{Output, Target};
+use crate::source::has_extension;
+
+/// A row group is kept in memory until it is complete, so it has a limit in bytes, too, for very wide tables.
+const ROW_GROUP_ROWS: usize = 1 << 17;
+const ROW_GROUP_BYTES: usize = 64 << 20;
+
+/// The format of a written table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values; a missing value is an empty cell.
+    Csv,
+    /// One JSON object per line, keys in the order of the columns; a missing value is `null`.
+    JsonLines,
+    /// Parquet, compressed with zstd.
+    Parquet,
+}
+
+/// What a column holds; every value may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Numbers.
+    Number,
+    /// Text.
+    Text,
+    /// Yes or no, written `true` and `false`.
+    Boolean,
+}
+
+/// The name of a column, and what it holds.
+///
+/// ```
+/// use prsl_data::{ColumnKind, ColumnSpec};
+///
+/// let column = ColumnSpec::new("weather=rain", ColumnKind::Number);
+/// assert_eq!(column.name, "weather=rain");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnSpec {
+    /// The name.
+    pub name: String,
+    /// What it holds.
+    pub kind: ColumnKind,
+}
+
+/// The values of one column in some consecutive rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Numbers.
+    Number(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+    /// Yes or no.
+    Boolean(Vec<Option<bool>>),
+}
+
+/// A table that is written chunk by chunk.
+///
+/// Numbers are written with as many digits as it takes to read the same number again. CSV and JSON have no way to
+/// write infinities and NaN, which are an error there.
+///
+/// ```
+/// use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableReader, TableWriter, Target};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("posterior.csv");
+/// let columns = [ColumnSpec::new("id", ColumnKind::Text), ColumnSpec::new("rain", ColumnKind::Number)];
+///
+/// let mut table = TableWriter::create(Target::File(path.clone()), Format::from_path(&path)?, &columns)?;
+/// table.write(&[Column::Text(vec![Some("a".into()), None]), Column::Number(vec![Some(0.7034), Some(1e-300)])])?;
+/// assert!(!path.exists());
+/// table.finish()?;
+/// assert_eq!(std::fs::read_to_string(&path)?, "id,rain\na,0.7034\n,1e-300\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct TableWriter {
+    name: String,
+    columns: Vec<ColumnSpec>,
+    rows_written: u64,
+    sink: Sink,
+}
+
+impl Format {
+    /// The format that the name tells: `.csv`, `.jsonl` or `.ndjson`, `.parquet` or `.pq`.
+    ///
+    /// ```
+    /// use prsl_data::Format;
+    ///
+    /// assert_eq!(Format::from_path("posterior.jsonl".as_ref())?, Format::JsonLines);
+    /// assert!(Format::from_path("posterior.xls".as_ref()).is_err());
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn from_path(path: &Path) -> Result<Format> {
+        let any = |extensions: &[&str]| extensions.iter().any(|extension| has_extension(path, extension));
+        if any(&["csv"]) {
+            Ok(Format::Csv)
+        } else if any(&["jsonl", "ndjson"]) {
+            Ok(Format::JsonLines)
+        } else if any(&["parquet", "pq"]) {
+            Ok(Format::Parquet)
+        } else {
+            let expected = ".csv, .jsonl, .ndjson, .parquet or .pq";
+            Err(Error::UnknownFormat { file: path.display().to_string(), expected })
+        }
+    }
+}
+
+impl ColumnSpec {
+    /// A column.
+    pub fn new(name: impl Into<String>, kind: ColumnKind) -> ColumnSpec {
+        ColumnSpec { name: name.into(), kind }
+    }
+}
+
+impl Column {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Column::Number(values) => values.len(),
+            Column::Text(values) => values.len(),
+            Column::Boolean(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the column holds.
+    pub fn kind(&self) -> ColumnKind {
+        match self {
+            Column::Number(_) => ColumnKind::Number,
+            Column::Text(_) => ColumnKind::Text,
+            Column::Boolean(_) => ColumnKind::Boolean,
+        }
+    }
+}
+
+impl ColumnKind {
+    fn describe(self) -> &'static str {
+        match self {
+            ColumnKind::Number => "numbers",
+            ColumnKind::Text => "text",
+            ColumnKind::Boolean => "booleans",
+        }
+    }
+}
+
+impl TableWriter {
+    /// Begins a table with these columns; their names have to be different and not empty.
+    ///
+    /// Parquet cannot go to standard output.
+    pub fn create(target: Target, format: Format, columns: &[ColumnSpec]) -> Result<TableWriter> {
+        if matches!((&target, format), (Target::StandardOutput, Format::Parquet)) {
+            return Err(Error::ParquetToStandardOutput);
+        }
+        let output = Output::create(target)?;
+        let name = output.name().to_owned();
+        let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
+        crate::table::check_columns(&name, &names)?;
+        let sink = match format {
+            Format::Csv => Sink::csv(output, &names),
+            Format::JsonLines => Ok(Sink::json_lines(output, &names)),
+            Format::Parquet => Sink::parquet(output, columns),
+        };
+        let sink = sink.map_err(|failure| failure.in_file(&name))?;
+        Ok(TableWriter { name, columns: columns.to_vec(), rows_written: 0, sink })
+    }
+
+    /// Appends rows: for each column of the table its values, all of the same length.
+    pub fn write(&mut self, columns: &[Column]) -> Result<()> {
+        let n_rows = columns.first().map_or(0, Column::len);
+        let written = match self.check(columns) {
+            Ok(()) => self.sink.write(&self.columns, columns, n_rows, self.rows_written + 1),
+            Err(problem) => Err(Failure::Problem(problem)),
+        };
+        written.map_err(|failure| failure.in_file(&self.name))?;
+        self.rows_written += n_rows as u64;
+        Ok(())
+    }
+
+    /// Completes the table and puts it in its place.
+    ///
+    /// A writer that is dropped instead leaves no file behind.
+    pub fn finish(self) -> Result<()> {
+        let output = self.sink.finish().map_err(|failure| failure.in_file(&self.name))?;
+        output.finish()
+    }
+
+    fn check(&self, columns: &[Column]) -> std::result::Result<(), WriteProblem> {
+        if columns.len() != self.columns.len() {
+            return Err(WriteProblem::Columns { found: columns.len(), expected: self.columns.len() });
+        }
+        for (spec, column) in self.columns.iter().zip(columns) {
+            let (found, expected) = (column.len(), columns[0].len());
+            if found != expected {
+                return Err(WriteProblem::Rows { column: spec.name.clone(), found, expected });
+            }
+            let (found, expected) = (column.kind(), spec.kind);
+            if found != expected {
+                let (found, expected) = (found.describe(), expected.describe());
+                return Err(WriteProblem::Kind { column: spec.name.clone(), found, expected });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableWriter").field("name", &self.name).field("columns", &self.columns).finish()
+    }
+}
+
+enum Sink {
+    Csv(Output),
+    /// With the keys as JSON strings.
+    JsonLines(Output, Vec<String>),
+    Parquet(Box<ArrowWriter<Output>>, Arc<Schema>),
+}
+
+enum Failure {
+    Io(io::Error),
+    Problem(WriteProblem),
+}
+
+impl Failure {
+    fn in_file(self, file: &str) -> Error {
+        let file = file.to_owned();
+        match self {
+            Failure::Io(cause) => Error::Write { file, cause },
+            Failure::Problem(problem) => Error::Unwritable { file, problem },
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Io(error)
+    }
+}
+
+impl From<ParquetError> for Failure {
+    fn from(error: ParquetError) -> Failure {
+        match error {
+            ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+                Ok(cause) => Failure::Io(*cause),
+                Err(cause) => Failure::Problem(WriteProblem::Library(cause.to_string())),
+            },
+            error => Failure::Problem(WriteProblem::Library(error.to_string())),
+        }
+    }
+}
+
+impl Sink {
+    fn csv(mut output: Output, names: &[String]) -> std::result::Result<Sink, Failure> {
+        let mut line = String::new();
+        for (index, name) in names.iter().enumerate() {
+            separate(&mut line, index);
+            push_csv_text(&mut line, name);
+        }
+        end_csv_line(&mut line);
+        output.write_all(line.as_bytes())?;
+        Ok(Sink::Csv(output))
+    }
+
+    fn json_lines(output: Output, names: &[String]) -> Sink {
+        let key = |name: &String| {
+            let mut key = String::new();
+            push_json_text(&mut key, name);
+            key
+        };
+        Sink::JsonLines(output, names.iter().map(key).collect())
+    }
+
+    fn parquet(output: Output, columns: &[ColumnSpec]) -> std::result::Result<Sink, Failure> {
+        let field = |column: &ColumnSpec| {
+            let kind = match column.kind {
+                ColumnKind::Number => DataType::Float64,
+                ColumnKind::Text => DataType::Utf8,
+                ColumnKind::Boolean => DataType::Boolean,
+            };
+            Field::new(&column.name, kind, true)
+        };
+        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+            .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+            .build();
+        let writer = ArrowWriter::try_new(output, Arc::clone(&schema), Some(properties))?;
+        Ok(Sink::Parquet(Box::new(writer), schema))
+    }
+
+    fn write(
+        &mut self,
+        specs: &[ColumnSpec],
+        columns: &[Column],
+        n_rows: usize,
+        first_row: u64,
+    ) -> std::result::Result<(), Failure> {
+        let not_finite = |row: usize, column: usize, value: f64, format: &'static str| {
+            let (row, column) = (first_row + row as u64, specs[column].name.clone());
+            Failure::Problem(WriteProblem::NotFinite { row, column, value, format })
+        };
+        let mut line = String::new();
+        match self {
+            Sink::Csv(output) => {
+                for row in 0..n_rows {
+                    line.clear();
+                    for (index, column) in columns.iter().enumerate() {
+                        separate(&mut line, index);
+                        push_csv_cell(&mut line, column, row)
+                            .map_err(|value| not_finite(row, index, value, "csv"))?;
+                    }
+                    end_csv_line(&mut line);
+                    output.write_all(line.as_bytes())?;
+                }
+                Ok(())
+            }
+            Sink::JsonLines(output, keys) => {
+                for row in 0..n_rows {
+                    line.clear();
+                    line.push('{');
+                    for (index, (key, column)) in keys.iter().zip(columns).enumerate() {
+                        separate(&mut line, index);
+                        line.push_str(key);
+                        line.push(':');
+                        push_json_value(&mut line, column, row)
+                            .map_err(|value| not_finite(row, index, value, "json"))?;
+                    }
+                    line.push_str("}\n");
+                    output.write_all(line.as_bytes())?;
+                }
+                Ok(())
+            }
+            Sink::Parquet(_, _) if n_rows == 0 => Ok(()),
+            Sink::Parquet(writer, schema) => {
+                let batch = RecordBatch::try_new(Arc::clone(schema), columns.iter().map(array).collect())
+                    .map_err(|error| Failure::Problem(WriteProblem::Library(error.to_string())))?;
+                Ok(writer.write(&batch)?)
+            }
+        }
+    }
+
+    fn finish(self) -> std::result::Result<Output, Failure> {
+        match self {
+            Sink::Csv(output) | Sink::JsonLines(output, _) => Ok(output),
+            Sink::Parquet(writer, _) => Ok(writer.into_inner()?),
+        }
+    }
+}
+
+fn array(column: &Column) -> ArrayRef {
+    match column {
+        Column::Number(values) => Arc::new(values.iter().copied().collect::<Float64Array>()),
+        Column::Text(values) => Arc::new(values.iter().map(Option::as_deref).collect::<StringArray>()),
+        Column::Boolean(values) => Arc::new(values.iter().copied().collect::<BooleanArray>()),
+    }
+}
+
+fn separate(line: &mut String, index: usize) {
+    if index > 0 {
+        line.push(',');
+    }
+}
+
+/// An empty line would be skipped when it is read, so a lone empty cell is quoted.
+fn end_csv_line(line: &mut String) {
+    if line.is_empty() {
+        line.push_str("\"\"");
+    }
+    line.push('\n');
+}
+
+/// Fails with a number that is not finite.
+fn push_csv_cell(line: &mut String, column: &Column, row: usize) -> std::result::Result<(), f64> {
+    match column {
+        Column::Number(values) => values[row].map_or(Ok(()), |value| push_number(line, value)),
+        Column::Text(values) => {
+            if let Some(text) = &values[row] {
+                push_csv_text(line, text);
+            }
+            Ok(())
+        }
+        Column::Boolean(values) => {
+            if let Some(value) = values[row] {
+                line.push_str(if value { "true" } else { "false" });
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Fails with a number that is not finite.
+fn push_json_value(line: &mut String, column: &Column, row: usize) -> std::result::Result<(), f64> {
+    match column {
+        Column::Number(values) => {
+            if let Some(value) = values[row] {
+                return push_number(line, value);
+            }
+            line.push_str("null");
+        }
+        Column::Text(values) => match &values[row] {
+            Some(text) => push_json_text(line, text),
+            None => line.push_str("null"),
+        },
+        Column::Boolean(values) => line.push_str(match values[row] {
+            Some(true) => "true",
+            Some(false) => "false",
+            None => "null",
+        }),
+    }
+    Ok(())
+}
+
+/// The fewest digits that read as the same number; fails with one that is not finite.
+fn push_number(line: &mut String, value: f64) -> std::result::Result<(), f64> {
+    use std::fmt::Write;
+    if !value.is_finite() {
+        return Err(value);
+    }
+    write!(line, "{value:?}").expect("a string can always be extended");
+    Ok(())
+}
+
+fn push_csv_text(line: &mut String, text: &str) {
+    if !text.contains([',', '"', '\n', '\r']) && text.trim_ascii().len() == text.len() {
+        line.push_str(text);
+        return;
+    }
+    line.push('"');
+    line.push_str(&text.replace('"', "\"\""));
+    line.push('"');
+}
+
+fn push_json_text(line: &mut String, text: &str) {
+    use std::fmt::Write;
+    line.push('"');
+    for char in text.chars() {
+        match char {
+            '"' => line.push_str("\\\""),
+            '\\' => line.push_str("\\\\"),
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push_str("\\t"),
+            char if char < ' ' => {
+                write!(line, "\\u{:04x}", u32::from(char)).expect("a string can be extended")
+            }
+            char => line.push(char),
+        }
+    }
+    line.push('"');
+}

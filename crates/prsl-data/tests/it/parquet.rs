@@ -1,0 +1,85 @@
+//! What a Parquet file may hold.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float32Array, Int8Array, LargeStringArray,
+    NullArray, RecordBatch, StringArray, StringViewArray, UInt64Array,
+};
+use arrow::datatypes::Int16Type;
+use parquet::arrow::ArrowWriter;
+use prsl_data::{Cell, TableReader};
+
+fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+#[test]
+fn every_supported_type_is_a_number_or_text() {
+    let dictionary: DictionaryArray<Int16Type> =
+        vec![Some("high"), None, Some(" high ")].into_iter().collect();
+    let bytes = file(vec![
+        ("int", Arc::new(Int8Array::from(vec![Some(-3), None, Some(4)]))),
+        ("unsigned", Arc::new(UInt64Array::from(vec![Some(3), None, Some(1 << 40)]))),
+        ("float", Arc::new(Float32Array::from(vec![Some(0.5), None, Some(f32::INFINITY)]))),
+        ("boolean", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)]))),
+        ("text", Arc::new(StringArray::from(vec![Some("a"), None, Some("  ")]))),
+        ("large", Arc::new(LargeStringArray::from(vec![Some("b"), None, Some("c")]))),
+        ("view", Arc::new(StringViewArray::from(vec![Some("d"), None, Some("a long text, not inlined")]))),
+        ("dictionary", Arc::new(dictionary)),
+        ("null", Arc::new(NullArray::new(3))),
+    ]);
+    let mut table = TableReader::parquet(bytes, "t.parquet").unwrap();
+    assert_eq!(table.rows_hint(), Some(3));
+    let first = table.read_chunk(2).unwrap().unwrap();
+    let second = table.read_chunk(2).unwrap().unwrap();
+    assert!(table.read_chunk(2).unwrap().is_none());
+    assert_eq!((second.n_rows(), second.first_row(), table.progress()), (1, 3, Some(1.0)));
+    use Cell::{Missing, Number, Text};
+    let row: Vec<_> = (0..9).map(|column| first.cell(0, column)).collect();
+    let numbers = [Number(-3.0), Number(3.0), Number(0.5), Number(1.0)];
+    assert_eq!(row[..4], numbers);
+    assert_eq!(row[4..], [Text("a"), Text("b"), Text("d"), Text("high"), Missing]);
+    assert!((0..9).all(|column| first.cell(1, column) == Missing));
+    let row: Vec<_> = (0..9).map(|column| second.cell(0, column)).collect();
+    assert_eq!(row[..4], [Number(4.0), Number(1_099_511_627_776.0), Number(f64::INFINITY), Number(0.0)]);
+    assert_eq!(row[4..], [Missing, Text("c"), Text("a long text, not inlined"), Text("high"), Missing]);
+}
+
+#[test]
+fn unsupported_columns_only_matter_when_they_are_used() {
+    let bytes = file(vec![
+        ("day", Arc::new(Date32Array::from(vec![1]))),
+        ("rain", Arc::new(Float32Array::from(vec![0.5]))),
+    ]);
+    let open = || TableReader::parquet(bytes.clone(), "t.parquet").unwrap();
+    let expected = "`t.parquet`, column `day`: values of type Date32 are not supported, \
+                    expected numbers, booleans or text";
+    assert_eq!(open().read_chunk(10).unwrap_err().to_string(), expected);
+    assert_eq!(open().select(&[0]).unwrap_err().to_string(), expected);
+    let mut table = open();
+    table.select(&[1]).unwrap();
+    let chunk = table.read_chunk(10).unwrap().unwrap();
+    assert_eq!((chunk.cell(0, 0), chunk.cell(0, 1)), (Cell::Missing, Cell::Number(0.5)));
+    assert!(table.select(&[1]).is_err());
+    let mut table = open();
+    table.select(&[]).unwrap();
+    assert_eq!(table.read_chunk(10).unwrap().map(|chunk| chunk.n_rows()), Some(1));
+}
+
+#[test]
+fn cut_off_files_are_refused() {
+    let bytes = file(vec![("rain", Arc::new(Float32Array::from(vec![0.5; 100])))]);
+    for length in 0..bytes.len() {
+        let error = TableReader::parquet(&bytes[..length], "t.parquet").unwrap_err().to_string();
+        assert!(error.starts_with("`t.parquet` cannot be read as parquet: "), "{error}");
+    }
+}
