@@ -110,7 +110,8 @@ impl Model {
         }
         let mut names = HashSet::new();
         for (index, rule) in rules.iter().enumerate() {
-            check_rule(&labels, rule, &rule_name(&labels, rule, index))?;
+            // Only an error needs the name, and printing every rule of a large model takes long.
+            check_rule(&labels, rule, &|| rule_name(&labels, rule, index))?;
             if let Some(name) = rule.name()
                 && !names.insert(name)
             {
@@ -554,13 +555,12 @@ pub(crate) fn check_label(label: &Label) -> Result<()> {
     Ok(())
 }
 
-fn check_rule(labels: &[Label], rule: &Rule, name: &str) -> Result<()> {
-    let owned = || name.to_owned();
+fn check_rule(labels: &[Label], rule: &Rule, name: &dyn Fn() -> String) -> Result<()> {
     if rule.name() == Some("") {
         return Err(Error::EmptyName { what: "a rule".to_owned() });
     }
     if !(0.0..=1.0).contains(&rule.probability()) {
-        return Err(Error::RuleProbability { rule: owned(), value: rule.probability() });
+        return Err(Error::RuleProbability { rule: name(), value: rule.probability() });
     }
     match rule.body() {
         Body::Formula(formula) => check_formula(labels, formula, name),
@@ -568,9 +568,9 @@ fn check_rule(labels: &[Label], rule: &Rule, name: &str) -> Result<()> {
     }
 }
 
-fn check_formula(labels: &[Label], formula: &Formula, name: &str) -> Result<()> {
+fn check_formula(labels: &[Label], formula: &Formula, name: &dyn Fn() -> String) -> Result<()> {
     if formula.depth() > MAX_DEPTH {
-        return Err(Error::TooDeep { rule: name.to_owned(), depth: formula.depth(), limit: MAX_DEPTH });
+        return Err(Error::TooDeep { rule: name(), depth: formula.depth(), limit: MAX_DEPTH });
     }
     for node in formula.nodes() {
         match node {
@@ -578,11 +578,11 @@ fn check_formula(labels: &[Label], formula: &Formula, name: &str) -> Result<()> 
                 check_ids(labels, atom.label(), atom.categories(), name)?;
                 if atom.categories().is_empty() {
                     let label = labels[atom.label().index()].name().to_owned();
-                    return Err(Error::EmptyAtom { rule: name.to_owned(), label });
+                    return Err(Error::EmptyAtom { rule: name(), label });
                 }
             }
             Node::Count(_, n, members) if *n > members.len() => {
-                return Err(Error::Count { rule: name.to_owned(), n: *n, members: members.len() });
+                return Err(Error::Count { rule: name(), n: *n, members: members.len() });
             }
             _ => {}
         }
@@ -590,10 +590,10 @@ fn check_formula(labels: &[Label], formula: &Formula, name: &str) -> Result<()> 
     Ok(())
 }
 
-fn check_noisy_or(labels: &[Label], noisy_or: &NoisyOr, name: &str) -> Result<()> {
+fn check_noisy_or(labels: &[Label], noisy_or: &NoisyOr, name: &dyn Fn() -> String) -> Result<()> {
     let mut seen = HashSet::new();
     if noisy_or.inhibitions().is_empty() {
-        return Err(Error::EmptyNoisyOr { rule: name.to_owned() });
+        return Err(Error::EmptyNoisyOr { rule: name() });
     }
     for inhibition in noisy_or.inhibitions() {
         check_ids(labels, inhibition.label, &[inhibition.category], name)?;
@@ -601,24 +601,29 @@ fn check_noisy_or(labels: &[Label], noisy_or: &NoisyOr, name: &str) -> Result<()
         let atom = || format!("{}={}", label.name(), label.category(inhibition.category));
         let value = inhibition.probability;
         if !(0.0..=1.0).contains(&value) {
-            return Err(Error::InhibitionProbability { rule: name.to_owned(), atom: atom(), value });
+            return Err(Error::InhibitionProbability { rule: name(), atom: atom(), value });
         }
         if !seen.insert((inhibition.label, inhibition.category)) {
-            return Err(Error::RepeatedInhibition { rule: name.to_owned(), atom: atom() });
+            return Err(Error::RepeatedInhibition { rule: name(), atom: atom() });
         }
     }
     Ok(())
 }
 
-fn check_ids(labels: &[Label], label: LabelId, categories: &[CategoryId], rule: &str) -> Result<()> {
-    let context = format!(" in rule `{rule}`");
+fn check_ids(
+    labels: &[Label],
+    label: LabelId,
+    categories: &[CategoryId],
+    rule: &dyn Fn() -> String,
+) -> Result<()> {
+    let context = || format!(" in rule `{}`", rule());
     let Some(known) = labels.get(label.index()) else {
-        return Err(Error::unknown_label(&format!("number {}", label.index() + 1), context, []));
+        return Err(Error::unknown_label(&format!("number {}", label.index() + 1), context(), []));
     };
     match categories.iter().find(|category| category.index() >= known.n_categories()) {
         Some(category) => {
             let category = format!("number {}", category.index() + 1);
-            Err(Error::unknown_category(known.name(), &category, context, []))
+            Err(Error::unknown_category(known.name(), &category, context(), []))
         }
         None => Ok(()),
     }
