@@ -1,1 +1,45 @@
 //! Random small models and named tolerances for the tests of prsl.
+
+mod golden;
+mod random;
+
+pub use golden::{Golden, golden};
+pub use random::{RandomModel, random_model, random_row};
+
+use proptest::prelude::*;
+use prsl::{BeliefMatrix, Model, Normalize};
+
+/// Two exact engines differ only by rounding: some thousand operations of relative error 1e-16 each.
+pub const EXACT: f64 = 1e-12;
+
+/// A small model with the awkward included (no rules, p = 0, ½ and 1, q = 0 and 1, several literals of one label,
+/// contradictions), and rows for it (beliefs with zeros, observed categories, gaps).
+///
+/// Shrinks towards fewer labels and fewer rules.
+pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
+    (0usize..=7, 0usize..=7, any::<u64>()).prop_map(|(n_labels, n_rules, seed)| {
+        let settings = RandomModel { n_labels, n_rules, ..RandomModel::default() };
+        let (model, mut rng) = random_model(&settings, seed);
+        let mut rows = BeliefMatrix::new(&model);
+        for _ in 0..3 {
+            let cells = random_row(&model, &mut rng);
+            rows.push(&cells, Normalize::Always).expect("random rows are valid");
+        }
+        (model, rows)
+    })
+}
+
+/// The folder of the shared data beside the project, if it is there; a message for the log if not.
+pub fn shared(path: &str) -> Option<std::path::PathBuf> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
+    if !folder.exists() {
+        eprintln!("skipped: {} is not here", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+/// Whether two numbers agree within `tolerance`, relative to their size where that is above 1.
+pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
+}

@@ -16,7 +16,7 @@ pub enum Error {
     #[error("{}", formula_message(.0))]
     Formula(Diagnostics),
     /// A model in JSON has an error.
-    #[error("the model is not valid JSON for prsl: {message}{}", place(*.line, *.column))]
+    #[error("the model is not valid JSON for prsl{}: {message}", place(*.line, *.column))]
     Json {
         /// What is wrong.
         message: String,
@@ -289,7 +289,7 @@ fn normalize_advice(what: &str) -> &'static str {
 }
 
 fn place(line: usize, column: usize) -> String {
-    if line == 0 { String::new() } else { format!(" at line {line}, column {column}") }
+    if line == 0 { String::new() } else { format!(" (line {line}, column {column})") }
 }
 
 fn formula_message(diagnostics: &Diagnostics) -> String {

@@ -241,6 +241,8 @@ enum Draft {
     NoisyOr { name: Option<String>, probability: f64, inhibitions: Vec<(String, String, f64)> },
     /// A rule whose ids are those of another model.
     Rule(Rule, Model),
+    /// A rule whose ids are those of the model to be.
+    Ids(Rule),
 }
 
 #[derive(Clone, Debug)]
@@ -323,13 +325,19 @@ impl ModelBuilder {
         self
     }
 
+    /// Adds a rule whose label and category ids are those of the labels added so far.
+    pub fn add_rule(mut self, rule: Rule) -> Self {
+        self.rules.push(Draft::Ids(rule));
+        self
+    }
+
     /// Gives the rule added last a name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         match self.rules.last_mut() {
             Some(Draft::Text { name: slot, .. } | Draft::NoisyOr { name: slot, .. }) => {
                 *slot = Some(name.into());
             }
-            Some(Draft::Rule(rule, _)) => *rule = rule.clone().named(name),
+            Some(Draft::Rule(rule, _) | Draft::Ids(rule)) => *rule = rule.clone().named(name),
             None => self.fail(Error::UnknownRule { rule: name.into(), suggestion: None }),
         }
         self
@@ -407,7 +415,7 @@ impl Draft {
     fn name(&self) -> Option<&str> {
         match self {
             Draft::Text { name, .. } | Draft::NoisyOr { name, .. } => name.as_deref(),
-            Draft::Rule(rule, _) => rule.name(),
+            Draft::Rule(rule, _) | Draft::Ids(rule) => rule.name(),
         }
     }
 
@@ -432,6 +440,7 @@ impl Draft {
                     .collect::<Result<Vec<_>>>()?;
                 Ok(rename(Rule::new(probability, Body::NoisyOr(NoisyOr::new(inhibitions))), name))
             }
+            Draft::Ids(rule) => Ok(rule),
             Draft::Rule(rule, origin) => transfer_rule(rule, &origin, labels),
         }
     }

@@ -48,12 +48,15 @@ impl NoisyOr {
         scope
     }
 
-    /// Q = ∏ q: the probability that nothing fires when label `l` takes the category `assignment[l]`.
-    pub fn silence(&self, assignment: &[usize]) -> f64 {
-        self.inhibitions
-            .iter()
-            .filter(|i| assignment[i.label.index()] == i.category.index())
-            .map(|i| i.probability)
-            .product()
+    /// The probabilities that nothing fires (Q = ∏ q) and that something does (1 − Q) when label `l` takes the
+    /// category `assignment[l]`.
+    ///
+    /// "Something fires" is summed up term by term, because 1 − Q would lose all its digits where every q is
+    /// near 1.
+    pub fn outcome(&self, assignment: &[usize]) -> [f64; 2] {
+        let present = self.inhibitions.iter().filter(|i| assignment[i.label.index()] == i.category.index());
+        present.fold([1.0, 0.0], |[silent, fired], i| {
+            [silent * i.probability, fired + silent * (1.0 - i.probability)]
+        })
     }
 }

@@ -90,18 +90,18 @@ impl Rule {
         }
     }
 
-    /// Q(y): the probability that the rule stays silent under an assignment.
-    pub fn silence(&self, assignment: &[usize]) -> f64 {
+    /// The probabilities Q(y) that the rule stays silent under an assignment, and 1 − Q(y) that it fires.
+    pub fn outcome(&self, assignment: &[usize]) -> [f64; 2] {
         match &self.body {
-            Body::Formula(formula) if formula.holds(assignment) => 0.0,
-            Body::Formula(_) => 1.0,
-            Body::NoisyOr(noisy_or) => noisy_or.silence(assignment),
+            Body::Formula(formula) if formula.holds(assignment) => [0.0, 1.0],
+            Body::Formula(_) => [1.0, 0.0],
+            Body::NoisyOr(noisy_or) => noisy_or.outcome(assignment),
         }
     }
 
     /// φ(y): what the rule multiplies the weight of an assignment by.
     pub fn weight(&self, assignment: &[usize]) -> f64 {
-        let silence = self.silence(assignment);
-        self.probability * (1.0 - silence) + (1.0 - self.probability) * silence
+        let [silent, fired] = self.outcome(assignment);
+        self.probability * fired + (1.0 - self.probability) * silent
     }
 }

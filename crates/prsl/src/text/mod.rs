@@ -42,6 +42,17 @@ impl Document {
         parse::document(source)
     }
 
+    /// A model and where its parts stand in a source of any form, in the model's order.
+    pub(crate) fn from_parts(
+        source: String,
+        model: Model,
+        label_spans: Vec<Range<usize>>,
+        rule_spans: Vec<Range<usize>>,
+        expectation_spans: Vec<Range<usize>>,
+    ) -> Self {
+        Self { source, model, label_spans, rule_spans, expectation_spans }
+    }
+
     /// A model as the text that it prints as.
     pub fn of_model(model: &Model) -> Self {
         Self::parse(&model.to_string()).expect("a printed model can be read")

@@ -1,0 +1,200 @@
+//! Models drawn at random, with whatever experts might write.
+
+use prsl::{Atom, Body, Bound, CategoryId, Formula, Inhibition, Label, LabelId, Model, NoisyOr, Rule};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What a random model looks like.
+#[derive(Clone, Debug)]
+pub struct RandomModel {
+    /// How many labels.
+    pub n_labels: usize,
+    /// How many rules.
+    pub n_rules: usize,
+    /// Labels have 2 to this many categories.
+    pub max_categories: usize,
+    /// The model has at most this many assignments: further labels are yes/no, then left out.
+    pub max_assignments: usize,
+}
+
+impl Default for RandomModel {
+    fn default() -> Self {
+        Self { n_labels: 5, n_rules: 5, max_categories: 5, max_assignments: 6000 }
+    }
+}
+
+/// A random model, and the generator to go on with.
+pub fn random_model(settings: &RandomModel, seed: u64) -> (Model, ChaCha8Rng) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut labels: Vec<Label> = Vec::new();
+    let mut n_assignments = 1;
+    for index in 0..settings.n_labels {
+        let mut n_categories = rng.random_range(2..=settings.max_categories);
+        if n_assignments * n_categories > settings.max_assignments {
+            n_categories = 2;
+        }
+        if n_assignments * n_categories > settings.max_assignments {
+            break;
+        }
+        n_assignments *= n_categories;
+        labels.push(random_label(index, n_categories, &mut rng));
+    }
+    let sizes: Vec<usize> = labels.iter().map(Label::n_categories).collect();
+    let mut builder = Model::builder();
+    for label in labels {
+        builder = builder.add_label(label);
+    }
+    for index in 0..settings.n_rules {
+        let rule = random_rule(&sizes, &mut rng);
+        let rule = if rng.random_bool(0.3) { rule.named(format!("rule {index}")) } else { rule };
+        builder = builder.add_rule(rule);
+    }
+    (builder.build().expect("random models are valid"), rng)
+}
+
+fn random_label(index: usize, n_categories: usize, rng: &mut ChaCha8Rng) -> Label {
+    let name = if rng.random_bool(0.1) { format!("odd \"name\" {index}") } else { format!("l{index}") };
+    let label = match n_categories {
+        2 if rng.random_bool(0.5) => Label::binary(name),
+        // Shared category names now and then, so that bare names are ambiguous.
+        _ => Label::new(
+            name,
+            (0..n_categories).map(|c| if index % 3 == 0 { format!("c{c}") } else { format!("l{index}c{c}") }),
+        ),
+    };
+    let label = match rng.random_range(0..4) {
+        0 => label.with_prior(random_distribution(n_categories, rng)),
+        _ => label,
+    };
+    match rng.random_range(0..10) {
+        0 => label.latent(),
+        1 => label.from_classifier("some camera"),
+        _ => label,
+    }
+}
+
+/// A distribution whose written numbers sum to one within rounding, zeros now and then.
+fn random_distribution(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut weights: Vec<f64> =
+        (0..n).map(|_| if rng.random_bool(0.1) { 0.0 } else { -rng.random::<f64>().ln() }).collect();
+    if weights.iter().all(|&w| w == 0.0) {
+        weights[0] = 1.0;
+    }
+    let sum: f64 = weights.iter().sum();
+    weights.iter().map(|w| w / sum).collect()
+}
+
+fn random_probability(rng: &mut ChaCha8Rng) -> f64 {
+    match rng.random_range(0..8) {
+        0 => 0.0,
+        1 | 2 => 1.0,
+        3 => 0.5,
+        _ => rng.random(),
+    }
+}
+
+fn random_rule(sizes: &[usize], rng: &mut ChaCha8Rng) -> Rule {
+    let probability = random_probability(rng);
+    let body = match rng.random_range(0..10) {
+        0..3 if !sizes.is_empty() => Body::NoisyOr(random_noisy_or(sizes, rng)),
+        3..6 => Body::Formula(random_clause(sizes, rng)),
+        _ => Body::Formula(random_formula(sizes, 3, rng)),
+    };
+    Rule::new(probability, body)
+}
+
+fn random_noisy_or(sizes: &[usize], rng: &mut ChaCha8Rng) -> NoisyOr {
+    let mut all: Vec<(usize, usize)> = sizes
+        .iter()
+        .enumerate()
+        .flat_map(|(label, &n)| (0..n).map(move |category| (label, category)))
+        .collect();
+    all.shuffle(rng);
+    let n = rng.random_range(1..=all.len().min(8));
+    NoisyOr::new(all[..n].iter().map(|&(label, category)| Inhibition {
+        label: LabelId::new(label),
+        category: CategoryId::new(category),
+        probability: match rng.random_range(0..6) {
+            0 => 0.0,
+            1 => 1.0,
+            2 => 1.0 - 1e-9 * rng.random::<f64>(),
+            _ => rng.random(),
+        },
+    }))
+}
+
+fn random_atom(sizes: &[usize], rng: &mut ChaCha8Rng) -> Formula {
+    if sizes.is_empty() || rng.random_bool(0.03) {
+        return Formula::constant(rng.random());
+    }
+    let label = rng.random_range(0..sizes.len());
+    let n = if rng.random_bool(0.8) { 1 } else { rng.random_range(1..=sizes[label]) };
+    let categories = (0..n).map(|_| CategoryId::new(rng.random_range(0..sizes[label]))).collect::<Vec<_>>();
+    Formula::atom(Atom::one_of(LabelId::new(label), categories))
+}
+
+fn random_clause(sizes: &[usize], rng: &mut ChaCha8Rng) -> Formula {
+    let mut literals = |n: usize| -> Vec<Formula> { (0..n).map(|_| random_atom(sizes, rng)).collect() };
+    let (body, head) = (literals(1 + sizes.len() / 2), literals(2));
+    match body.len() % 3 {
+        0 => Formula::and(body).implies(Formula::or(head)),
+        1 => Formula::or(head).implied_by(Formula::and(body)),
+        _ => Formula::and(body).not(),
+    }
+}
+
+fn random_formula(sizes: &[usize], depth: usize, rng: &mut ChaCha8Rng) -> Formula {
+    if depth == 0 {
+        return random_atom(sizes, rng);
+    }
+    let n = rng.random_range(2..=3);
+    let mut members = |n: usize| -> Vec<Formula> {
+        (0..n)
+            .map(|_| {
+                let depth = rng.random_range(0..depth);
+                random_formula(sizes, depth, rng)
+            })
+            .collect()
+    };
+    let mut two = members(2);
+    let (a, b) = (two.pop().expect("two"), two.pop().expect("two"));
+    let many = members(n);
+    match rng.random_range(0..9) {
+        0 => a.not(),
+        1 => Formula::and(many),
+        2 => Formula::or(many),
+        3 => Formula::xor(many),
+        4 => a.implies(b),
+        5 => a.implied_by(b),
+        6 => a.iff(b),
+        _ => {
+            let bound = [Bound::AtLeast, Bound::AtMost, Bound::Exactly][rng.random_range(0..3)];
+            let wide: Vec<Formula> =
+                many.into_iter().chain((0..sizes.len()).map(|_| random_atom(sizes, rng))).collect();
+            Formula::count(bound, rng.random_range(0..=wide.len()), wide)
+        }
+    }
+}
+
+/// A row of cells: distributions, observed categories, gaps.
+pub fn random_row(model: &Model, rng: &mut ChaCha8Rng) -> Vec<Option<f64>> {
+    let mut cells = Vec::new();
+    for label in model.labels() {
+        let n = label.n_categories();
+        match rng.random_range(0..6) {
+            0 => cells.extend(vec![None; n]),
+            1 => {
+                let observed = rng.random_range(0..n);
+                cells.extend((0..n).map(|category| Some(f64::from(category == observed))));
+            }
+            2 => {
+                let share = rng.random::<f64>();
+                cells.push(Some(share));
+                cells.extend(vec![None; n - 1]);
+            }
+            _ => cells.extend(random_distribution(n, rng).into_iter().map(Some)),
+        }
+    }
+    cells
+}

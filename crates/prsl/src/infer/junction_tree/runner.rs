@@ -1,0 +1,362 @@
+//! A compiled model in one semiring: rows in, ln Z and label masses out.
+
+use std::sync::{Condvar, Mutex};
+
+use rayon::prelude::*;
+
+use super::network::{Factors, Leaf, States};
+use super::plan::{Cost, Plan, bytes};
+use super::search::search;
+use super::semiring::Semiring;
+use super::sweep::{Back, Workspace};
+use crate::belief::BeliefMatrix;
+use crate::error::{Error, Result};
+use crate::label::LabelId;
+use crate::model::Model;
+use crate::rule::RuleId;
+
+/// What a compiled model may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of memory for tables, over all threads.
+    pub memory: u64,
+}
+
+impl Default for Limits {
+    /// One gibibyte.
+    fn default() -> Self {
+        Self { memory: 1 << 30 }
+    }
+}
+
+/// A plan with everything needed to run it.
+pub(crate) struct Runner<S> {
+    pub(crate) model: Model,
+    states: States,
+    leaves: Vec<Leaf>,
+    /// The leaf of each label's belief, none for a label that no rule speaks about.
+    belief_leaves: Vec<Option<usize>>,
+    weights: Vec<[f64; 2]>,
+    pub(crate) plan: Plan,
+    limits: Limits,
+    one: Pool<Workspace<S, 1>>,
+    four: Pool<Workspace<S, 4>>,
+    eight: Pool<Workspace<S, 8>>,
+}
+
+/// What a sweep says about one row: for every category its share of Z (or the best weight with it), up to a
+/// common factor, and ln Z (or the best ln weight).
+pub(crate) struct Answer {
+    pub(crate) masses: Vec<f64>,
+    pub(crate) log_total: f64,
+}
+
+/// A sum keeps a label's categories apart by their share, a maximum by the largest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    Sum,
+    Maximum,
+}
+
+impl<S: Semiring> Runner<S> {
+    pub(crate) fn compile(model: &Model, aim: Aim, limits: Limits) -> Result<Self> {
+        let factors = Factors::new(model);
+        let (network, outline) = search(&factors, aim == Aim::Maximum)?;
+        if outline.cost.bytes > limits.memory as f64 || outline.cost.entries >= f64::from(u32::MAX) {
+            let what = match aim {
+                Aim::Sum => "exact inference",
+                Aim::Maximum => "the exact most probable explanation",
+            };
+            return Err(Error::TooCostly {
+                what: what.to_owned(),
+                needed: format!(
+                    "{} for tables of {:.1e} entries",
+                    bytes(outline.cost.bytes),
+                    outline.cost.entries
+                ),
+                limit: bytes(limits.memory as f64),
+                advice:
+                    "raise the memory limit, or give the rules that tie many labels together fewer labels"
+                        .to_owned(),
+            });
+        }
+        let plan = outline.plan(&network);
+        let mut belief_leaves = vec![None; model.labels().len()];
+        for (index, leaf) in network.leaves.iter().enumerate() {
+            if let super::network::Source::Belief(label) = leaf.source {
+                belief_leaves[label.index()] = Some(index);
+            }
+        }
+        let workspaces = |lanes: u64| (limits.memory / ((plan.size as u64 + 1) * 16 * lanes)).max(1) as usize;
+        Ok(Self {
+            model: model.clone(),
+            states: factors.states,
+            weights: factors.list.iter().map(|factor| factor.weights).collect(),
+            belief_leaves,
+            one: Pool::new(workspaces(1)),
+            four: Pool::new(workspaces(4)),
+            eight: Pool::new(workspaces(8)),
+            leaves: network.leaves,
+            plan,
+            limits,
+        })
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        self.plan.cost
+    }
+
+    /// Whether any rule treats two categories of a label differently.
+    pub(crate) fn tells_apart(&self, label: LabelId, a: usize, b: usize) -> bool {
+        self.states.of_category[label.index()][a] != self.states.of_category[label.index()][b]
+    }
+
+    /// Every row's answer, made into whatever `finish` makes of it, in order.
+    pub(crate) fn batch<T: Send>(
+        &self,
+        rows: &BeliefMatrix,
+        finish: impl Fn(&[f64], Answer) -> T + Sync,
+    ) -> Vec<T> {
+        // Eight rows side by side unless that takes too much memory for all threads together.
+        let fits = |lanes: u64| {
+            (self.plan.size as u64) * 16 * lanes * rayon::current_num_threads() as u64 <= self.limits.memory
+        };
+        if rows.n_rows() >= 4 && fits(8) {
+            self.batch_in(&self.eight, rows, finish)
+        } else if rows.n_rows() >= 2 && fits(4) {
+            self.batch_in(&self.four, rows, finish)
+        } else {
+            self.batch_in(&self.one, rows, finish)
+        }
+    }
+
+    fn batch_in<T: Send, const L: usize>(
+        &self,
+        pool: &Pool<Workspace<S, L>>,
+        rows: &BeliefMatrix,
+        finish: impl Fn(&[f64], Answer) -> T + Sync,
+    ) -> Vec<T> {
+        let group = |start: usize| {
+            let group: Vec<&[f64]> = (start..rows.n_rows().min(start + L)).map(|row| rows.row(row)).collect();
+            let answers = pool.with(|| self.workspace(), |workspace| self.sweep(workspace, &group));
+            let finished = |(row, answer): (&&[f64], Option<Answer>)| {
+                finish(row, answer.unwrap_or_else(|| self.in_logarithms(row)))
+            };
+            group.iter().zip(answers).map(finished).collect::<Vec<T>>()
+        };
+        let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
+        let parts: Vec<Vec<T>> = starts.into_par_iter().with_min_len(4).map(group).collect();
+        parts.into_iter().flatten().collect()
+    }
+
+    /// One row's answer.
+    pub(crate) fn one(&self, row: &[f64]) -> Answer {
+        let answer = self.one.with(|| self.workspace(), |workspace| self.sweep(workspace, &[row]));
+        answer.into_iter().next().flatten().unwrap_or_else(|| self.in_logarithms(row))
+    }
+
+    /// One row's answer, and for each rule the probability that it holds given everything else.
+    pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (Answer, Vec<f64>) {
+        let linear = self.one.with(
+            || self.workspace(),
+            |workspace| {
+                let answer = self.sweep_back(workspace, &[row], Back::All).into_iter().next().flatten();
+                answer.map(|answer| (answer, self.agreement(workspace)))
+            },
+        );
+        linear.unwrap_or_else(|| {
+            let mut workspace: Workspace<S::Log, 1> = self.workspace();
+            let answers = self.sweep_back(&mut workspace, &[row], Back::All);
+            let answer = answers.into_iter().next().flatten().expect("logarithms do not underflow");
+            (answer, self.agreement(&workspace))
+        })
+    }
+
+    /// The row's answers with each rule left out in turn.
+    pub(crate) fn without_each(&self, row: &[f64]) -> Vec<Answer> {
+        let rules: Vec<RuleId> = self.model.rule_ids().collect();
+        let mut answers = Vec::with_capacity(rules.len());
+        for group in rules.chunks(4) {
+            let mut workspace: Workspace<S, 4> = self.workspace();
+            for (lane, &rule) in group.iter().enumerate() {
+                workspace.set_weights(rule, lane, [1.0, 1.0]);
+            }
+            workspace.fill_fixed(&self.plan, &self.leaves);
+            let swept = self.sweep(&mut workspace, &vec![row; group.len()]);
+            for (answer, &rule) in swept.into_iter().zip(group) {
+                answers.push(answer.unwrap_or_else(|| self.in_logarithms_without(row, &[rule])));
+            }
+        }
+        answers
+    }
+
+    /// Whether the row stays impossible when these rules are left out.
+    pub(crate) fn is_impossible_without(&self, row: &[f64], rules: &[RuleId]) -> bool {
+        self.in_logarithms_without(row, rules).log_total == f64::NEG_INFINITY
+    }
+
+    /// A smallest set of rules that excludes everything that the row allows.
+    pub(crate) fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
+        let hard: Vec<RuleId> =
+            self.model.rule_ids().filter(|rule| self.weights[rule.index()].contains(&0.0)).collect();
+        crate::infer::enumeration::minimal_subset(hard.clone(), |kept| {
+            let left_out: Vec<RuleId> = hard.iter().copied().filter(|rule| !kept.contains(rule)).collect();
+            self.is_impossible_without(row, &left_out)
+        })
+    }
+
+    fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
+        Workspace::new(&self.plan, &self.leaves, &self.weights)
+    }
+
+    fn in_logarithms(&self, row: &[f64]) -> Answer {
+        self.in_logarithms_without(row, &[])
+    }
+
+    fn in_logarithms_without(&self, row: &[f64], rules: &[RuleId]) -> Answer {
+        let mut workspace: Workspace<S::Log, 1> = self.workspace();
+        for &rule in rules {
+            workspace.set_weights(rule, 0, [1.0, 1.0]);
+        }
+        workspace.fill_fixed(&self.plan, &self.leaves);
+        let answers = self.sweep(&mut workspace, &[row]);
+        answers.into_iter().next().flatten().expect("logarithms do not underflow")
+    }
+
+    /// The answers of up to `L` rows; `None` where something may have underflowed.
+    fn sweep<R: Semiring, const L: usize>(
+        &self,
+        workspace: &mut Workspace<R, L>,
+        rows: &[&[f64]],
+    ) -> Vec<Option<Answer>> {
+        self.sweep_back(workspace, rows, Back::Rows)
+    }
+
+    fn sweep_back<R: Semiring, const L: usize>(
+        &self,
+        workspace: &mut Workspace<R, L>,
+        rows: &[&[f64]],
+        back: Back,
+    ) -> Vec<Option<Answer>> {
+        // Lanes without a row repeat the first.
+        for (label, leaf) in self.belief_leaves.iter().enumerate() {
+            let Some(leaf) = leaf else { continue };
+            let start = self.model.block(LabelId::new(label)).start;
+            let slots = workspace.leaf_mut(&self.plan.tables[*leaf]);
+            slots.fill([R::ZERO; L]);
+            for (category, &state) in self.states.of_category[label].iter().enumerate() {
+                for lane in 0..L {
+                    let belief = R::element(rows.get(lane).unwrap_or(&rows[0])[start + category]);
+                    slots[state][lane] = R::add(slots[state][lane], belief);
+                }
+            }
+        }
+        let log_totals = workspace.collect(&self.plan);
+        workspace.distribute(&self.plan, back);
+        rows.iter()
+            .enumerate()
+            .map(|(lane, row)| {
+                let mut log_total = log_totals[lane];
+                (!workspace.is_suspicious(lane)).then(|| {
+                    let masses = self.masses(workspace, row, lane, &mut log_total);
+                    Answer { masses, log_total }
+                })
+            })
+            .collect()
+    }
+
+    /// For every category its belief times the derivative of the total, per label divided by the largest.
+    ///
+    /// Labels that no rule speaks about have their beliefs; under a maximum the total lacks their best one.
+    fn masses<R: Semiring, const L: usize>(
+        &self,
+        workspace: &Workspace<R, L>,
+        row: &[f64],
+        lane: usize,
+        log_total: &mut f64,
+    ) -> Vec<f64> {
+        let mut masses = row.to_vec();
+        for (label, leaf) in self.belief_leaves.iter().enumerate() {
+            let block = self.model.block(LabelId::new(label));
+            let Some(leaf) = leaf else {
+                // ⊕ over the label's beliefs: their sum, which is 1, or their maximum.
+                let total = row[block].iter().fold(R::ZERO, |sum, &belief| R::add(sum, R::element(belief)));
+                *log_total += R::ln(total);
+                continue;
+            };
+            let derivative = workspace.derivative(&self.plan.tables[*leaf]);
+            let states = &self.states.of_category[label];
+            let mass = |category: usize| {
+                R::mul(R::element(row[block.start + category]), derivative[states[category]][lane])
+            };
+            let log_masses = (0..states.len()).map(|category| R::ln(mass(category)));
+            let largest = log_masses.clone().fold(f64::NEG_INFINITY, f64::max);
+            if largest == f64::NEG_INFINITY {
+                masses[block.clone()].fill(0.0);
+                continue;
+            }
+            if R::SCALED {
+                for category in 0..states.len() {
+                    masses[block.start + category] = mass(category);
+                }
+            } else {
+                for (slot, log_mass) in masses[block.clone()].iter_mut().zip(log_masses) {
+                    *slot = (log_mass - largest).exp();
+                }
+            }
+        }
+        masses
+    }
+
+    /// P(R_k | R_-k) = (w(silent) S + w(fired) F) / (S + F), where S and F are what the two weights multiply in Z.
+    fn agreement<R: Semiring>(&self, workspace: &Workspace<R, 1>) -> Vec<f64> {
+        self.model
+            .rule_ids()
+            .map(|rule| {
+                let [silent, fired] =
+                    workspace.masses(&self.plan, &self.leaves, rule).map(|mass| R::ln(mass[0]));
+                let largest = silent.max(fired);
+                if largest == f64::NEG_INFINITY {
+                    return 0.0;
+                }
+                let (silent, fired) = ((silent - largest).exp(), (fired - largest).exp());
+                let [w_silent, w_fired] = self.weights[rule.index()];
+                (w_silent * silent + w_fired * fired) / (silent + fired)
+            })
+            .collect()
+    }
+}
+
+/// Workspaces that wait for rows: as many as run at the same time, at most `limit`.
+struct Pool<W> {
+    idle: Mutex<(Vec<W>, usize)>,
+    returned: Condvar,
+    limit: usize,
+}
+
+impl<W> Pool<W> {
+    fn new(limit: usize) -> Self {
+        Self { idle: Mutex::new((Vec::new(), 0)), returned: Condvar::new(), limit }
+    }
+
+    /// Lends a workspace, a new one if none is idle and the limit allows it.
+    fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
+        let mut guard = self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut workspace = loop {
+            if let Some(workspace) = guard.0.pop() {
+                drop(guard);
+                break workspace;
+            }
+            if guard.1 < self.limit {
+                guard.1 += 1;
+                drop(guard);
+                break create();
+            }
+            guard = self.returned.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
+        };
+        let result = run(&mut workspace);
+        self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).0.push(workspace);
+        self.returned.notify_one();
+        result
+    }
+}

@@ -1,0 +1,21 @@
+//! Engines: a model is compiled once and answers many rows.
+
+pub(crate) mod enumeration;
+pub(crate) mod junction_tree;
+pub(crate) mod mpe;
+
+pub use enumeration::Enumeration;
+pub use junction_tree::{Cost, JunctionTree, Limits};
+pub use mpe::MaxProductTree;
+
+use crate::error::Result;
+use crate::evidence::Evidence;
+use crate::model::Model;
+use crate::posterior::Posterior;
+
+impl Model {
+    /// Compiles the model and asks it one question, exactly; for many questions compile a [`JunctionTree`].
+    pub fn infer(&self, evidence: &Evidence) -> Result<Posterior> {
+        JunctionTree::compile(self)?.infer(evidence)
+    }
+}

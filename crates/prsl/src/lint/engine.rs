@@ -1,0 +1,47 @@
+//! The exact engines, compiled when they are first needed.
+
+use std::cell::OnceCell;
+
+use crate::error::{Error, Result};
+use crate::infer::{JunctionTree, MaxProductTree};
+use crate::model::Model;
+use crate::posterior::MostProbable;
+
+pub(super) struct Engine<'m> {
+    model: &'m Model,
+    sum: OnceCell<Result<JunctionTree>>,
+    max: OnceCell<Result<MaxProductTree>>,
+}
+
+impl<'m> Engine<'m> {
+    pub(super) fn new(model: &'m Model) -> Self {
+        Self { model, sum: OnceCell::new(), max: OnceCell::new() }
+    }
+
+    /// What the marginals of a row take, in words; an error if that is too much.
+    pub(super) fn cost(&self) -> Result<String> {
+        Ok(self.sum()?.cost().to_string())
+    }
+
+    /// The marginals of a row: a number per category, in the model's order.
+    pub(super) fn marginals(&self, row: &[f64]) -> Result<Vec<f64>> {
+        Ok(self.sum()?.infer_row(row)?.marginals().to_vec())
+    }
+
+    /// A most probable explanation of a row.
+    pub(super) fn best(&self, row: &[f64]) -> Result<MostProbable> {
+        let engine = self.max()?;
+        engine.best_row(row).ok_or_else(|| match self.sum() {
+            Ok(engine) => engine.infer_row(row).err().unwrap_or(Error::Impossible { rules: Vec::new() }),
+            Err(_) => Error::Impossible { rules: Vec::new() },
+        })
+    }
+
+    fn sum(&self) -> Result<&JunctionTree> {
+        self.sum.get_or_init(|| JunctionTree::compile(self.model)).as_ref().map_err(Clone::clone)
+    }
+
+    fn max(&self) -> Result<&MaxProductTree> {
+        self.max.get_or_init(|| MaxProductTree::compile(self.model)).as_ref().map_err(Clone::clone)
+    }
+}

@@ -1,0 +1,143 @@
+//! Whether the model does what its author expects, and what finding that out costs.
+
+use super::engine::Engine;
+use super::report::Report;
+use super::{Finding, Severity};
+use crate::error::Error;
+use crate::expectation::{Comparison, Condition, Expectation};
+use crate::formula::Atom;
+use crate::label::CategoryId;
+use crate::text::print;
+
+/// Explanations whose log weights differ by less are equally probable, as far as rounding can tell.
+const TIE: f64 = 1e-9;
+
+/// Runs all of these checks.
+pub(super) fn check(report: &mut Report<'_>) {
+    let model = report.model();
+    let engine = Engine::new(model);
+    let message = match engine.cost() {
+        Ok(cost) => format!("exact inference takes {cost}"),
+        Err(error) => error.to_string(),
+    };
+    report.add(Severity::Note, "inference-cost", 0..0, message);
+    for (index, expectation) in model.expectations().iter().enumerate() {
+        match failure(report, &engine, expectation) {
+            Ok(None) => {}
+            Ok(Some(message)) => {
+                add(report, Severity::Error, "failed-expectation", index, message);
+            }
+            Err(error) => {
+                let message = format!("this expectation was not checked: {error}");
+                add(report, Severity::Note, "not-checked", index, message);
+            }
+        }
+    }
+}
+
+fn add<'r>(
+    report: &'r mut Report<'_>,
+    severity: Severity,
+    code: &'static str,
+    expectation: usize,
+    message: String,
+) -> &'r mut Finding {
+    report.add(severity, code, report.document().expectation_span(expectation), message)
+}
+
+/// What went wrong, if anything did; an error if it could not be found out.
+fn failure(
+    report: &Report<'_>,
+    engine: &Engine<'_>,
+    expectation: &Expectation,
+) -> Result<Option<String>, Error> {
+    let model = report.model();
+    let row = model.row(&model.expectation_evidence(expectation))?;
+    let outcome = match &expectation.condition {
+        Condition::Marginal(atom, comparison) => marginal(report, engine, &row, atom, *comparison),
+        Condition::Mpe(atoms) => explanation(report, engine, &row, atoms),
+    };
+    match outcome {
+        Ok(found) => {
+            Ok(found.map(|found| format!("expected {}, found {found}", wanted(report, expectation))))
+        }
+        Err(error @ Error::Impossible { .. }) => {
+            Ok(Some(format!("expected {}, found that {error}", wanted(report, expectation))))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The marginal that was found, if the comparison does not admit it.
+fn marginal(
+    report: &Report<'_>,
+    engine: &Engine<'_>,
+    row: &[f64],
+    atom: &Atom,
+    comparison: Comparison,
+) -> Result<Option<String>, Error> {
+    let marginals = engine.marginals(row)?;
+    let block = &marginals[report.model().block(atom.label())];
+    let found: f64 = atom.categories().iter().map(|category| block[category.index()]).sum();
+    Ok((!comparison.admits(found)).then(|| telling(found, comparison)))
+}
+
+/// A number with as many digits as it takes to see that the comparison does not admit it.
+fn telling(number: f64, comparison: Comparison) -> String {
+    (4..17)
+        .map(|digits| format!("{number:.digits$}"))
+        .find(|text| text.parse().is_ok_and(|shown| !comparison.admits(shown)))
+        .unwrap_or_else(|| format!("{number:?}"))
+}
+
+/// What the most probable explanation has instead, unless it agrees with all atoms; of several equally probable
+/// ones, any may agree.
+fn explanation(
+    report: &Report<'_>,
+    engine: &Engine<'_>,
+    row: &[f64],
+    atoms: &[Atom],
+) -> Result<Option<String>, Error> {
+    let model = report.model();
+    let best = engine.best(row)?;
+    let meets = |atom: &Atom| atom.contains(CategoryId::new(best.assignment[atom.label().index()]));
+    if atoms.iter().all(meets) {
+        return Ok(None);
+    }
+    let mut agreeing = row.to_vec();
+    for atom in atoms {
+        for (category, index) in model.block(atom.label()).enumerate() {
+            if !atom.contains(CategoryId::new(category)) {
+                agreeing[index] = 0.0;
+            }
+        }
+    }
+    if engine.best(&agreeing).is_ok_and(|tied| tied.log_weight >= best.log_weight - TIE) {
+        return Ok(None);
+    }
+    let found: Vec<String> = atoms
+        .iter()
+        .map(|atom| {
+            let category = CategoryId::new(best.assignment[atom.label().index()]);
+            format!("`{}`", print::atom(report.names(), &Atom::new(atom.label(), category)))
+        })
+        .collect();
+    Ok(Some(found.join(", ")))
+}
+
+/// What an expectation demands: "`overhead` > 0.6", "`overhead`, `standing` in the most probable explanation".
+fn wanted(report: &Report<'_>, expectation: &Expectation) -> String {
+    let name = |atom: &Atom| print::atom(report.names(), atom);
+    match &expectation.condition {
+        Condition::Marginal(atom, _) => {
+            let alone = Expectation { given: Vec::new(), condition: expectation.condition.clone() };
+            let text = print::expectation(report.names(), &alone);
+            let comparison = text.trim_start_matches("=> ").trim_start_matches(&name(atom));
+            format!("`{}`{comparison}", name(atom))
+        }
+        Condition::Mpe(atoms) => {
+            let atoms: Vec<_> = atoms.iter().map(|atom| format!("`{}`", name(atom))).collect();
+            format!("{} in the most probable explanation", atoms.join(", "))
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Gates over a SAT solver: each returns a literal that is true exactly when its inputs say so.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use rustsat::solvers::{Solve, SolveIncremental, SolverResult};
+use rustsat::types::Clause;
+pub(super) use rustsat::types::Lit;
+use rustsat_batsat::BasicSolver;
+
+/// Steps of the search that one question may take before it is given up.
+const STEPS_PER_QUESTION: u64 = 50_000;
+/// Steps that all questions may take together. Counted, not timed, so that the same model always has the same
+/// findings.
+const STEPS: u64 = 200_000_000;
+
+pub(super) struct Solver {
+    solver: BasicSolver,
+    n_variables: u32,
+    truth: Lit,
+    /// Steps left in this question, and in all of them.
+    left: Rc<Cell<u64>>,
+    total: Rc<Cell<u64>>,
+}
+
+/// Whether there is an assignment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    Yes,
+    No,
+    /// The search was given up.
+    Unknown,
+}
+
+impl Solver {
+    pub(super) fn new() -> Self {
+        let mut solver = BasicSolver::default();
+        let (left, total) = (Rc::new(Cell::new(0_u64)), Rc::new(Cell::new(STEPS)));
+        let budget = (left.clone(), total.clone());
+        solver.batsat_mut().cb_mut().set_stop(move || {
+            let (left, total) = &budget;
+            left.set(left.get().saturating_sub(1));
+            total.set(total.get().saturating_sub(1));
+            left.get() == 0 || total.get() == 0
+        });
+        let truth = Lit::positive(0);
+        let mut this = Self { solver, n_variables: 1, truth, left, total };
+        this.clause(&[truth]);
+        this
+    }
+
+    pub(super) fn variable(&mut self) -> Lit {
+        self.n_variables += 1;
+        Lit::positive(self.n_variables - 1)
+    }
+
+    pub(super) fn clause(&mut self, literals: &[Lit]) {
+        let clause: Clause = literals.iter().copied().collect();
+        self.solver.add_clause(clause).expect("the solver takes every clause");
+    }
+
+    pub(super) fn constant(&self, value: bool) -> Lit {
+        if value { self.truth } else { !self.truth }
+    }
+
+    /// All of them.
+    pub(super) fn all(&mut self, inputs: &[Lit]) -> Lit {
+        let mut inputs: Vec<Lit> = inputs.iter().copied().filter(|&input| input != self.truth).collect();
+        inputs.sort_unstable();
+        inputs.dedup();
+        // The two literals of a variable are neighbors.
+        let opposed = inputs.windows(2).any(|pair| pair[0] == !pair[1]);
+        match inputs[..] {
+            _ if opposed || inputs.contains(&!self.truth) => !self.truth,
+            [] => self.truth,
+            [input] => input,
+            _ => {
+                let gate = self.variable();
+                for &input in &inputs {
+                    self.clause(&[!gate, input]);
+                }
+                let mut clause: Vec<Lit> = inputs.iter().map(|&input| !input).collect();
+                clause.push(gate);
+                self.clause(&clause);
+                gate
+            }
+        }
+    }
+
+    /// At least one of them.
+    pub(super) fn any(&mut self, inputs: &[Lit]) -> Lit {
+        let negated: Vec<Lit> = inputs.iter().map(|&input| !input).collect();
+        !self.all(&negated)
+    }
+
+    /// Exactly one of the two.
+    pub(super) fn either(&mut self, a: Lit, b: Lit) -> Lit {
+        let (truth, falsity) = (self.truth, !self.truth);
+        match (a, b) {
+            _ if a == truth => !b,
+            _ if b == truth => !a,
+            _ if a == falsity => b,
+            _ if b == falsity => a,
+            _ if a == b => falsity,
+            _ if a == !b => truth,
+            _ => {
+                let gate = self.variable();
+                self.clause(&[!gate, a, b]);
+                self.clause(&[!gate, !a, !b]);
+                self.clause(&[gate, !a, b]);
+                self.clause(&[gate, a, !b]);
+                gate
+            }
+        }
+    }
+
+    /// At least `n` of them, by counting them one after the other: `reached[j]` says that at least j of the inputs
+    /// so far hold. Costs n times the number of inputs; [`counter_size`] tells beforehand.
+    pub(super) fn at_least(&mut self, n: usize, inputs: &[Lit]) -> Lit {
+        if n > inputs.len() {
+            return !self.truth;
+        }
+        if n > inputs.len() - n + 1 {
+            // At least n hold unless enough of them do not.
+            let negated: Vec<Lit> = inputs.iter().map(|&input| !input).collect();
+            return !self.at_least(inputs.len() - n + 1, &negated);
+        }
+        let mut reached = vec![!self.truth; n + 1];
+        reached[0] = self.truth;
+        for &input in inputs {
+            for j in (1..=n).rev() {
+                let next = self.all(&[input, reached[j - 1]]);
+                reached[j] = self.any(&[reached[j], next]);
+            }
+        }
+        reached[n]
+    }
+
+    /// States that exactly one of them holds, by a ladder: `below` says that one of the inputs so far holds.
+    pub(super) fn state_exactly_one(&mut self, inputs: &[Lit]) {
+        self.clause(inputs);
+        let mut below = inputs[0];
+        for &input in &inputs[1..] {
+            self.clause(&[!below, !input]);
+            let next = self.variable();
+            self.clause(&[!below, next]);
+            self.clause(&[!input, next]);
+            below = next;
+        }
+    }
+
+    /// Whether there is an assignment with all of these literals.
+    pub(super) fn solve(&mut self, literals: &[Lit]) -> Answer {
+        self.left.set(STEPS_PER_QUESTION + u64::from(self.n_variables));
+        if self.total.get() == 0 {
+            return Answer::Unknown;
+        }
+        match self.solver.solve_assumps(literals) {
+            Ok(SolverResult::Sat) => Answer::Yes,
+            Ok(SolverResult::Unsat) => Answer::No,
+            Ok(SolverResult::Interrupted) | Err(_) => Answer::Unknown,
+        }
+    }
+
+    /// Whether a literal holds in the assignment that was just found.
+    pub(super) fn holds(&self, literal: Lit) -> bool {
+        self.solver.lit_val(literal).is_ok_and(|value| value.to_bool_with_def(false))
+    }
+
+    /// Some of the literals just asked for that already exclude each other.
+    pub(super) fn core(&mut self) -> Vec<Lit> {
+        let clause = self.solver.core().unwrap_or_default();
+        clause.into_iter().map(|literal| !literal).collect()
+    }
+}
+
+/// How many cells the counter of `at_least n` of some inputs has.
+pub(super) fn counter_size(n: usize, inputs: usize) -> usize {
+    n.min(inputs.saturating_sub(n) + 1).saturating_mul(inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a gate over free inputs is true exactly where `expected` is.
+    fn check(n: usize, gate: impl Fn(&mut Solver, &[Lit]) -> Lit, expected: impl Fn(&[bool]) -> bool) {
+        let mut solver = Solver::new();
+        let inputs: Vec<Lit> = (0..n).map(|_| solver.variable()).collect();
+        let gate = gate(&mut solver, &inputs);
+        for bits in 0..1_u32 << n {
+            let values: Vec<bool> = (0..n).map(|i| bits >> i & 1 == 1).collect();
+            let mut literals: Vec<Lit> =
+                (0..n).map(|i| if values[i] { inputs[i] } else { !inputs[i] }).collect();
+            literals.push(gate);
+            assert_eq!(solver.solve(&literals) == Answer::Yes, expected(&values), "{values:?}");
+            *literals.last_mut().expect("just pushed") = !gate;
+            assert_eq!(solver.solve(&literals) == Answer::Yes, !expected(&values), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn gates_agree_with_their_tables() {
+        for n in 0..6 {
+            check(n, |solver, inputs| solver.all(inputs), |values| values.iter().all(|&value| value));
+            check(n, |solver, inputs| solver.any(inputs), |values| values.iter().any(|&value| value));
+            for wanted in 0..=n + 1 {
+                let count = |values: &[bool]| values.iter().filter(|&&value| value).count();
+                check(n, |solver, inputs| solver.at_least(wanted, inputs), |values| count(values) >= wanted);
+            }
+        }
+        check(2, |solver, inputs| solver.either(inputs[0], inputs[1]), |values| values[0] != values[1]);
+        check(1, |solver, inputs| solver.either(inputs[0], inputs[0]), |_| false);
+        check(1, |solver, inputs| solver.either(inputs[0], !inputs[0]), |_| true);
+        check(1, |solver, inputs| solver.all(&[inputs[0], !inputs[0]]), |_| false);
+    }
+
+    #[test]
+    fn exactly_one_leaves_as_many_choices_as_there_are_inputs() {
+        let mut solver = Solver::new();
+        let inputs: Vec<Lit> = (0..5).map(|_| solver.variable()).collect();
+        solver.state_exactly_one(&inputs);
+        let mut choices = 0;
+        while solver.solve(&[]) == Answer::Yes {
+            let chosen: Vec<Lit> = inputs.iter().copied().filter(|&input| solver.holds(input)).collect();
+            assert_eq!(chosen.len(), 1);
+            solver.clause(&[!chosen[0]]);
+            choices += 1;
+        }
+        assert_eq!(choices, 5);
+    }
+
+    #[test]
+    fn cores_name_only_what_was_asked() {
+        let mut solver = Solver::new();
+        let [a, b, c] = [0, 1, 2].map(|_| solver.variable());
+        solver.clause(&[!a, !b]);
+        assert_eq!(solver.solve(&[c, a, b]), Answer::No);
+        let mut core = solver.core();
+        core.sort_unstable();
+        assert_eq!(core, [a, b]);
+    }
+}

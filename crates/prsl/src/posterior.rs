@@ -1,0 +1,154 @@
+//! What inference answers.
+
+use std::fmt;
+
+use crate::label::LabelId;
+use crate::model::Model;
+use crate::rule::RuleId;
+
+/// Which engine gave an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Engine {
+    /// Sum over all assignments.
+    Enumeration,
+    /// Exact propagation along a tree of small tables.
+    JunctionTree,
+}
+
+impl Engine {
+    /// The name in tables: `junction_tree`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Enumeration => "enumeration",
+            Engine::JunctionTree => "junction_tree",
+        }
+    }
+}
+
+/// How inference came to its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Stopped {
+    /// The answer is exact up to rounding.
+    Exact,
+}
+
+/// The updated belief of every label for one instance.
+///
+/// ```
+/// use prsl::{Evidence, Model};
+///
+/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+/// let posterior = model.infer(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+/// let weather = model.find_label("weather")?;
+/// assert!((posterior.marginal(weather)[1] - 0.752).abs() < 5e-4);
+/// assert_eq!(posterior.to_string(), "\
+/// weather  sun 0.248  rain 0.752
+/// ground   dry 0.256  wet 0.744
+/// ");
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posterior {
+    pub(crate) model: Model,
+    pub(crate) marginals: Vec<f64>,
+    pub(crate) log_evidence: f64,
+    pub(crate) agreement: Vec<f64>,
+    pub(crate) engine: Engine,
+    pub(crate) stopped: Stopped,
+}
+
+impl Posterior {
+    /// P(label = category | rules, evidence) for every category of a label.
+    pub fn marginal(&self, label: LabelId) -> &[f64] {
+        &self.marginals[self.model.block(label)]
+    }
+
+    /// All marginals one after the other, in the model's order.
+    pub fn marginals(&self) -> &[f64] {
+        &self.marginals
+    }
+
+    /// ln Z: how probable it is, given the beliefs, that all rules hold.
+    pub fn log_evidence(&self) -> f64 {
+        self.log_evidence
+    }
+
+    /// P(rule holds | all other rules hold, evidence): small where everything else speaks against the rule.
+    pub fn agreement(&self, rule: RuleId) -> f64 {
+        self.agreement[rule.index()]
+    }
+
+    /// Which engine gave the answer.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// How it came to its end.
+    pub fn stopped(&self) -> Stopped {
+        self.stopped
+    }
+}
+
+impl fmt::Display for Posterior {
+    /// A line per label: its categories with their probabilities.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use unicode_width::UnicodeWidthStr;
+        let widest = self.model.labels().iter().map(|label| label.name().width()).max().unwrap_or(0);
+        for (id, label) in self.model.label_ids().zip(self.model.labels()) {
+            write!(f, "{}{}", label.name(), " ".repeat(widest - label.name().width()))?;
+            for (category, probability) in label.categories().iter().zip(self.marginal(id)) {
+                write!(f, "  {category} {probability:.3}")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The posteriors of many rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Posteriors {
+    pub(crate) model: Model,
+    pub(crate) marginals: Vec<f64>,
+    pub(crate) log_evidence: Vec<f64>,
+    pub(crate) engine: Engine,
+}
+
+impl Posteriors {
+    /// How many rows there are.
+    pub fn n_rows(&self) -> usize {
+        self.log_evidence.len()
+    }
+
+    /// Whether the row's evidence leaves any assignment possible; if not, its marginals mean nothing.
+    pub fn is_possible(&self, row: usize) -> bool {
+        self.log_evidence[row] > f64::NEG_INFINITY
+    }
+
+    /// The marginals of a row: a number per category, in the model's order; `None` if it is impossible.
+    pub fn marginals(&self, row: usize) -> Option<&[f64]> {
+        let width = self.model.n_categories();
+        self.is_possible(row).then(|| &self.marginals[row * width..(row + 1) * width])
+    }
+
+    /// ln Z of a row, −∞ if it is impossible.
+    pub fn log_evidence(&self, row: usize) -> f64 {
+        self.log_evidence[row]
+    }
+
+    /// Which engine gave the answers.
+    pub fn engine(&self) -> Engine {
+        self.engine
+    }
+}
+
+/// A joint explanation: one category for every label, and how much weight it has.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MostProbable {
+    /// The category of every label, as positions in the labels' lists.
+    pub assignment: Vec<usize>,
+    /// ln of the product of its beliefs and rule weights.
+    pub log_weight: f64,
+}

@@ -1,0 +1,90 @@
+//! Every exact engine answers to enumeration on random small models.
+
+use proptest::prelude::*;
+use prsl::{Enumeration, JunctionTree, MaxProductTree, Model};
+use prsl_testkit::{EXACT, close, small_model};
+
+fn many(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(many(2500))]
+
+    #[test]
+    fn junction_tree_agrees_with_enumeration((model, rows) in small_model()) {
+        let oracle = Enumeration::compile(&model).unwrap();
+        let engine = JunctionTree::compile(&model).unwrap();
+        let expected = oracle.infer_batch(&rows);
+        let actual = engine.infer_batch(&rows);
+        for row in 0..rows.n_rows() {
+            prop_assert_eq!(actual.is_possible(row), expected.is_possible(row), "row {} of\n{}", row, model);
+            prop_assert!(
+                close(actual.log_evidence(row), expected.log_evidence(row), EXACT),
+                "log Z {} instead of {} in row {:?} of\n{}",
+                actual.log_evidence(row), expected.log_evidence(row), rows.row(row), model
+            );
+            let both = actual.marginals(row).into_iter().flatten().zip(expected.marginals(row).into_iter().flatten());
+            for (a, e) in both {
+                prop_assert!(close(*a, *e, EXACT), "{} instead of {} in row {:?} of\n{}", a, e, rows.row(row), model);
+            }
+        }
+    }
+
+    #[test]
+    fn agreement_and_cavities_agree_with_enumeration((model, rows) in small_model()) {
+        let oracle = Enumeration::compile(&model).unwrap();
+        let engine = JunctionTree::compile(&model).unwrap();
+        let without = engine.without_each_rule(rows.row(0));
+        for rule in model.rule_ids() {
+            match (&without[rule.index()], oracle.without(rows.row(0), rule)) {
+                (Some(actual), Some(expected)) => {
+                    for (a, e) in actual.iter().zip(&expected) {
+                        prop_assert!(close(*a, *e, EXACT), "{} instead of {} without {} of\n{}", a, e, rule.index(), model);
+                    }
+                }
+                (actual, expected) => prop_assert_eq!(actual.is_some(), expected.is_some()),
+            }
+        }
+        match (engine.infer_row(rows.row(0)), oracle.infer_row(rows.row(0))) {
+            (Ok(actual), Ok(expected)) => {
+                for rule in model.rule_ids() {
+                    let (a, e) = (actual.agreement(rule), expected.agreement(rule));
+                    prop_assert!(close(a, e, EXACT), "{} instead of {} for rule {} of\n{}", a, e, rule.index(), model);
+                }
+            }
+            (Err(actual), Err(expected)) => prop_assert_eq!(actual, expected, "{}", model),
+            (actual, expected) => prop_assert!(false, "{:?} instead of {:?}", actual.is_ok(), expected.is_ok()),
+        }
+    }
+
+    #[test]
+    fn most_probable_explanations_agree_with_enumeration((model, rows) in small_model()) {
+        let oracle = Enumeration::compile(&model).unwrap();
+        let engine = MaxProductTree::compile(&model).unwrap();
+        for (row, best) in engine.best_batch(&rows).into_iter().enumerate() {
+            let expected = oracle.top(rows.row(row), 1).pop();
+            prop_assert_eq!(best.is_some(), expected.is_some());
+            if let (Some(best), Some(expected)) = (best, expected) {
+                prop_assert!(
+                    close(best.log_weight, expected.log_weight, EXACT),
+                    "{:?} instead of {:?} in row {:?} of\n{}", best, expected, rows.row(row), model
+                );
+            }
+        }
+        let (top, expected) = (engine.top(rows.row(0), 4), oracle.top(rows.row(0), 4));
+        prop_assert_eq!(top.len(), expected.len());
+        for (best, expected) in top.iter().zip(&expected) {
+            prop_assert!(close(best.log_weight, expected.log_weight, EXACT), "{:?} {:?}\n{}", best, expected, model);
+        }
+    }
+
+    #[test]
+    fn a_printed_model_reads_back_as_itself((model, _) in small_model()) {
+        let printed = model.to_string();
+        prop_assert_eq!(&Model::parse(&printed).unwrap(), &model, "{}", printed);
+        let formatted = prsl::format(&printed).unwrap();
+        prop_assert_eq!(&prsl::format(&formatted).unwrap(), &formatted);
+        prop_assert_eq!(&Model::parse(&formatted).unwrap(), &model);
+    }
+}
