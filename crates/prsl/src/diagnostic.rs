@@ -123,7 +123,12 @@ impl fmt::Display for Diagnostics {
 
 /// The known name nearest to a misspelt one, if any is near enough to be worth suggesting.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // Nobody mistypes a name that long, and comparing takes the square of its length.
+    const LONG: usize = 100;
     let length = name.chars().count();
+    if length > LONG {
+        return None;
+    }
     let allowed = (length / 3).clamp(1, 4);
     let lower = name.to_lowercase();
     known

@@ -7,6 +7,7 @@ mod error;
 mod evidence;
 mod expectation;
 mod explain;
+mod export;
 mod formula;
 mod infer;
 mod json;
@@ -29,6 +30,7 @@ pub use explain::{
     Became, CategoryExplanation, Change, Choice, Explainer, Explanation, Influence, JointExplanation,
     LabelExplanation, MOVED, RuleExplanation, RuleKind,
 };
+pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::{Cost, Enumeration, JunctionTree, Limits, MaxProductTree};
 pub use json::json_schema;

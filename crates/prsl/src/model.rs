@@ -110,6 +110,7 @@ impl Model {
         }
         let mut names = HashSet::new();
         for (index, rule) in rules.iter().enumerate() {
+            // Only an error needs the name, and printing every rule of a large model takes long.
             check_rule(&labels, rule, &|| rule_name(&labels, rule, index))?;
             if let Some(name) = rule.name()
                 && !names.insert(name)

@@ -6,18 +6,22 @@ use crate::diagnostic::nearest;
 use crate::formula::Atom;
 use crate::label::{CategoryId, Label, LabelId};
 
+/// How many meanings of an ambiguous name are told.
+const MAX_MEANINGS: usize = 8;
+
 /// The names of a model's labels and categories, and what each may mean.
 pub(crate) struct Names<'a> {
     labels: &'a [Label],
     label_ids: HashMap<&'a str, LabelId>,
     categories: HashMap<&'a str, Vec<Atom>>,
+    category_ids: HashMap<(LabelId, &'a str), CategoryId>,
 }
 
 /// What a name that stands alone in a formula means.
 pub(crate) enum Bare {
     /// Exactly one thing.
     Atom(Atom),
-    /// Several things, spelled out.
+    /// Several things, the first of them spelled out.
     Ambiguous(Vec<String>),
     /// A label with more categories than yes and no.
     Label(LabelId),
@@ -29,14 +33,16 @@ impl<'a> Names<'a> {
     pub(crate) fn new(labels: &'a [Label]) -> Self {
         let mut label_ids = HashMap::new();
         let mut categories: HashMap<&str, Vec<Atom>> = HashMap::new();
+        let mut category_ids = HashMap::new();
         for (index, label) in labels.iter().enumerate() {
             let id = LabelId::new(index);
             label_ids.entry(label.name()).or_insert(id);
             for (index, category) in label.categories().iter().enumerate() {
                 categories.entry(category).or_default().push(Atom::new(id, CategoryId::new(index)));
+                category_ids.entry((id, category.as_str())).or_insert(CategoryId::new(index));
             }
         }
-        Self { labels, label_ids, categories }
+        Self { labels, label_ids, categories, category_ids }
     }
 
     pub(crate) fn labels(&self) -> &'a [Label] {
@@ -47,13 +53,25 @@ impl<'a> Names<'a> {
         self.label_ids.get(name).copied()
     }
 
+    pub(crate) fn category(&self, label: LabelId, name: &str) -> Option<CategoryId> {
+        self.category_ids.get(&(label, name)).copied()
+    }
+
+    /// How many names a misspelt one is compared with.
+    pub(crate) fn n_bare(&self) -> usize {
+        self.labels.len() + self.categories.len()
+    }
+
     /// A bare category where it is unique, a bare binary label as its `yes`.
     pub(crate) fn bare(&self, name: &str) -> Bare {
         let as_label = self.label(name);
         let binary = as_label.filter(|id| self.labels[id.index()].is_binary());
         let yes = binary.map(|id| Atom::new(id, CategoryId::new(0)));
-        let meanings: Vec<Atom> =
-            yes.into_iter().chain(self.categories.get(name).into_iter().flatten().cloned()).collect();
+        let meanings: Vec<Atom> = yes
+            .into_iter()
+            .chain(self.categories.get(name).into_iter().flatten().cloned())
+            .take(MAX_MEANINGS)
+            .collect();
         match (&meanings[..], as_label) {
             ([], Some(label)) => Bare::Label(label),
             ([], None) => Bare::Unknown,

@@ -39,8 +39,9 @@ impl NoisyOr {
     /// The labels it speaks about, each once, in order of appearance.
     pub fn scope(&self) -> Vec<LabelId> {
         let mut scope = Vec::new();
+        let mut seen = std::collections::HashSet::new();
         for inhibition in &self.inhibitions {
-            if !scope.contains(&inhibition.label) {
+            if seen.insert(inhibition.label) {
                 scope.push(inhibition.label);
             }
         }

@@ -47,6 +47,7 @@ struct Line {
 /// The tokens line by line as the author broke them, spaces renewed.
 fn lines(source: &str, tokens: &[Token]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
+    let continuations = continuations(tokens);
     let mut previous: Option<&Token> = None;
     for (index, token) in tokens.iter().enumerate().take(tokens.len() - 1) {
         let text = source[token.span.clone()].to_owned();
@@ -55,7 +56,7 @@ fn lines(source: &str, tokens: &[Token]) -> Vec<Line> {
             if gap.bytes().filter(|&byte| byte == b'\n').count() > 1 {
                 lines.push(Line::default());
             }
-            let indent = if continues(&tokens[index..], previous) { "    " } else { "" };
+            let indent = if continuations[index] { "    " } else { "" };
             lines.push(Line { code: indent.to_owned(), ..Line::default() });
         }
         let line = lines.last_mut().expect("the first token starts a line");
@@ -76,16 +77,23 @@ fn lines(source: &str, tokens: &[Token]) -> Vec<Line> {
     lines
 }
 
-/// Whether the line that begins here goes on with a statement: it has code and no keyword, or is a comment with
-/// such a line after it before any blank line.
-fn continues(tokens: &[Token], previous: Option<&Token>) -> bool {
-    let code = tokens.iter().find(|token| token.starts_line && token.kind != Kind::Comment);
+/// For each token whether a line that begins there goes on with a statement: the next line with code, this one
+/// or one after comments, has no keyword in front.
+fn continuations(tokens: &[Token]) -> Vec<bool> {
     let begins = |token: &Token| match &token.kind {
         Kind::Word(word) => STATEMENTS.contains(&word.as_str()),
         Kind::End => true,
         _ => false,
     };
-    previous.is_some() && code.is_some_and(|token| !begins(token))
+    let mut goes_on = false;
+    let mut continuations = vec![false; tokens.len()];
+    for (index, token) in tokens.iter().enumerate().rev() {
+        if token.starts_line && token.kind != Kind::Comment {
+            goes_on = !begins(token);
+        }
+        continuations[index] = goes_on && index > 0;
+    }
+    continuations
 }
 
 fn comment(text: &str) -> String {

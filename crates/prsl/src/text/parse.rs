@@ -3,7 +3,8 @@
 //! A statement begins with its keyword at the start of a line and ends where the next one begins, so rules may
 //! run over several lines. Each statement is read on its own: one that fails does not hide errors of the others.
 
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::expression::Expression;
@@ -28,6 +29,8 @@ pub(super) const RESERVED: [&str; 14] = [
 ];
 /// A text with more errors than this is probably not a model at all.
 const MAX_ERRORS: usize = 200;
+/// How many names are compared with misspelt ones in one text, before suggestions are no longer worth the time.
+const MAX_COMPARISONS: usize = 200_000;
 
 pub(super) type Parsed<T> = std::result::Result<T, Diagnostic>;
 
@@ -47,7 +50,8 @@ pub(super) fn document(source: &str) -> Result<Document> {
             [tokens.partition_point(|t| t.span.start <= statement[statement.len() - 1].span.start)]
         .span
         .start;
-        !unreadable.iter().any(|hole| start <= hole.start && hole.start < end)
+        let next = unreadable.partition_point(|hole| hole.start < start);
+        unreadable.get(next).is_none_or(|hole| end <= hole.start)
     };
 
     let mut labels: Vec<Label> = Vec::new();
@@ -64,15 +68,13 @@ pub(super) fn document(source: &str) -> Result<Document> {
         let Some(label) = label else { continue };
         match first_declared.entry(label.name().to_owned()) {
             std::collections::hash_map::Entry::Occupied(first) => {
-                let (line, _) = crate::diagnostic::position(source, *first.get());
+                let first = first_in_line(source, *first.get(), errors.len());
                 errors.push(
                     Diagnostic::new(
                         statement[1].span.clone(),
                         format!("label `{}` is declared twice", label.name()),
                     )
-                    .with_help(format!(
-                        "the first declaration is in line {line}; rename or remove one of them"
-                    )),
+                    .with_help(format!("the first declaration is {first}; rename or remove one of them")),
                 );
             }
             std::collections::hash_map::Entry::Vacant(slot) => {
@@ -89,9 +91,10 @@ pub(super) fn document(source: &str) -> Result<Document> {
     let mut rule_names: HashMap<String, usize> = HashMap::new();
     let mut expectations = Vec::new();
     let mut expectation_spans = Vec::new();
+    let mut comparisons = MAX_COMPARISONS;
     for statement in &statements {
         let mut cursor = Cursor::new(statement, Some(&names));
-        cursor.suggest = errors.len() < MAX_ERRORS;
+        cursor.comparisons = Cell::new(comparisons);
         let result = match keyword(statement) {
             Some("label") => continue,
             Some("expect") => {
@@ -105,9 +108,9 @@ pub(super) fn document(source: &str) -> Result<Document> {
                 if let (Some(name), Some(span)) = (rule.name(), name_span)
                     && let Some(first) = rule_names.insert(name.to_owned(), statement[0].span.start)
                 {
-                    let (line, _) = crate::diagnostic::position(source, first);
+                    let first = first_in_line(source, first, errors.len());
                     return Err(Diagnostic::new(span, format!("two rules are named `{name}`"))
-                        .with_help(format!("the first is in line {line}; rename one of them")));
+                        .with_help(format!("the first is {first}; rename one of them")));
                 }
                 rules.push(rule);
                 rule_spans.push(span_of(statement));
@@ -115,6 +118,7 @@ pub(super) fn document(source: &str) -> Result<Document> {
             }),
             _ => Err(cursor.expected("a line that begins with `label`, `rule`, `noisy_or` or `expect`")),
         };
+        comparisons = cursor.comparisons.get();
         if readable(statement) {
             errors.append(&mut cursor.errors);
             errors.extend(result.err());
@@ -161,6 +165,15 @@ fn alone<T>(
         }
     }
     Err(error(Diagnostics::new(source, limited(errors))))
+}
+
+/// Where the first of two of the same name stands; counting lines for more errors than are shown takes long.
+fn first_in_line(source: &str, offset: usize, n_errors: usize) -> String {
+    if n_errors < MAX_ERRORS {
+        format!("in line {}", crate::diagnostic::position(source, offset).0)
+    } else {
+        "further up".to_owned()
+    }
 }
 
 fn limited(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
@@ -292,6 +305,7 @@ fn rule_statement(cursor: &mut Cursor<'_>) -> Parsed<(Rule, Option<Range<usize>>
 
 fn inhibitions(cursor: &mut Cursor<'_>) -> Parsed<NoisyOr> {
     let mut inhibitions: Vec<Inhibition> = Vec::new();
+    let mut seen = HashSet::new();
     loop {
         let start = cursor.span().start;
         let (atom, negated) = cursor.atom()?;
@@ -301,7 +315,7 @@ fn inhibitions(cursor: &mut Cursor<'_>) -> Parsed<NoisyOr> {
             if atom.contains(category) == negated {
                 continue;
             }
-            if inhibitions.iter().any(|i| i.label == atom.label() && i.category == category) {
+            if !seen.insert((atom.label(), category)) {
                 let named = cursor.names().qualified(&Atom::new(atom.label(), category));
                 return Err(Diagnostic::new(start..cursor.last_end(), format!("`{named}` is named twice"))
                     .with_help("keep one of the two"));
@@ -317,13 +331,14 @@ fn inhibitions(cursor: &mut Cursor<'_>) -> Parsed<NoisyOr> {
 /// `[GIVEN, ...] => CONDITION`
 fn expectation_statement(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
     let mut given: Vec<Given> = Vec::new();
+    let mut seen = HashSet::new();
     while !cursor.eat(Sign::Then) {
         if !given.is_empty() {
             cursor.expect_sign(Sign::Comma)?;
         }
         let start = cursor.span().start;
         let next = self::given(cursor)?;
-        if given.iter().any(|earlier| earlier.label() == next.label()) {
+        if !seen.insert(next.label()) {
             let name = cursor.names().labels()[next.label().index()].name();
             return Err(Diagnostic::new(start..cursor.last_end(), format!("label `{name}` is given twice"))
                 .with_help("keep one of the two"));
@@ -404,12 +419,20 @@ pub(super) struct Cursor<'a> {
     names: Option<&'a Names<'a>>,
     /// Wrong names, which do not stop the statement from being read.
     pub(super) errors: Vec<Diagnostic>,
-    suggest: bool,
+    /// How many more names may be compared with misspelt ones.
+    comparisons: Cell<usize>,
 }
 
 impl<'a> Cursor<'a> {
     fn new(tokens: &'a [Token], names: Option<&'a Names<'a>>) -> Self {
-        Self { tokens, at: 0, names, errors: Vec::new(), suggest: true }
+        Self { tokens, at: 0, names, errors: Vec::new(), comparisons: Cell::new(MAX_COMPARISONS) }
+    }
+
+    /// Whether there is time to compare a misspelt name with so many others.
+    fn may_compare(&self, n: usize) -> bool {
+        let left = self.comparisons.get().checked_sub(n);
+        self.comparisons.set(left.unwrap_or(self.comparisons.get()));
+        left.is_some()
     }
 
     pub(super) fn kind(&self) -> &'a Kind {
@@ -551,7 +574,9 @@ impl<'a> Cursor<'a> {
     fn label_named(&self, name: &str, span: Range<usize>) -> Parsed<crate::LabelId> {
         self.names().label(name).ok_or_else(|| {
             let diagnostic = Diagnostic::new(span, format!("unknown label `{name}`"));
-            match self.names().nearest_label(name).filter(|_| self.suggest) {
+            let names = self.names();
+            let near = self.may_compare(names.labels().len()).then(|| names.nearest_label(name)).flatten();
+            match near {
                 Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
                 None => diagnostic.with_help("declare it first: `label NAME: CATEGORY, CATEGORY`"),
             }
@@ -625,15 +650,14 @@ impl<'a> Cursor<'a> {
                 self.advance();
                 self.expect_sign(Sign::OpenBrace)?;
                 let label = self.label_named(&name, span)?;
-                let mut categories = Vec::new();
+                let mut categories = HashSet::new();
                 loop {
                     let (category, span) = self.name("a category")?;
                     let id = self.category_named(label, &category, span.clone())?;
-                    if categories.contains(&id) {
+                    if !categories.insert(id) {
                         return Err(Diagnostic::new(span, format!("category `{category}` is listed twice"))
                             .with_help("keep one of the two"));
                     }
-                    categories.push(id);
                     if !self.eat(Sign::Comma) {
                         break;
                     }
@@ -646,11 +670,13 @@ impl<'a> Cursor<'a> {
     }
 
     fn category_named(&self, label: crate::LabelId, name: &str, span: Range<usize>) -> Parsed<CategoryId> {
+        let found = self.names().category(label, name);
         let label = &self.names().labels()[label.index()];
-        label.find_category(name).ok_or_else(|| {
+        found.ok_or_else(|| {
             let diagnostic =
                 Diagnostic::new(span, format!("unknown category `{name}` of label `{}`", label.name()));
-            match nearest(name, label.categories().iter().map(String::as_str)) {
+            let known = label.categories().iter().map(String::as_str);
+            match self.may_compare(label.n_categories()).then(|| nearest(name, known)).flatten() {
                 Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
                 None => diagnostic.with_help(format!("its categories are {}", listed(label))),
             }
@@ -665,6 +691,11 @@ impl<'a> Cursor<'a> {
                 Err(Diagnostic::new(span, format!("`{name}` could mean several things"))
                     .with_help(format!("write {}", spelled.join(" or "))))
             }
+            // Its declaration could not be read, which has been reported.
+            Bare::Label(id) if self.names().labels()[id.index()].n_categories() == 0 => {
+                Err(Diagnostic::new(span, format!("`{name}` is a label without categories"))
+                    .with_help("correct its declaration first"))
+            }
             Bare::Label(id) => {
                 let label = &self.names().labels()[id.index()];
                 let example = self.names().qualified(&Atom::new(id, CategoryId::new(0)));
@@ -676,7 +707,9 @@ impl<'a> Cursor<'a> {
             }
             Bare::Unknown => {
                 let diagnostic = Diagnostic::new(span, format!("unknown category `{name}`"));
-                Err(match self.names().nearest_bare(name).filter(|_| self.suggest) {
+                let names = self.names();
+                let near = self.may_compare(names.n_bare()).then(|| names.nearest_bare(name)).flatten();
+                Err(match near {
                     Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
                     None => {
                         diagnostic.with_help("declare it as a category of a label, or as a label of its own")
