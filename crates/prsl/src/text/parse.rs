@@ -665,6 +665,11 @@ impl<'a> Cursor<'a> {
                 Err(Diagnostic::new(span, format!("`{name}` could mean several things"))
                     .with_help(format!("write {}", spelled.join(" or "))))
             }
+            // Its declaration could not be read, which has been reported.
+            Bare::Label(id) if self.names().labels()[id.index()].n_categories() == 0 => {
+                Err(Diagnostic::new(span, format!("`{name}` is a label without categories"))
+                    .with_help("correct its declaration first"))
+            }
             Bare::Label(id) => {
                 let label = &self.names().labels()[id.index()];
                 let example = self.names().qualified(&Atom::new(id, CategoryId::new(0)));

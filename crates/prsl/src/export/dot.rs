@@ -1,0 +1,240 @@
+//! DOT: a picture of labels and rules for Graphviz.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::formula::{Formula, Node, NodeId};
+use crate::label::{Label, LabelId};
+use crate::model::Model;
+use crate::names::Names;
+use crate::noisy_or::NoisyOr;
+use crate::rule::{Body, Rule};
+use crate::text::print;
+
+/// Where the text of a rule is broken, in characters.
+const WRAP: usize = 34;
+/// Where the text of a rule is cut off, in characters.
+const CUT: usize = 240;
+/// How many categories of a label are shown.
+const MAX_CATEGORIES: usize = 12;
+
+pub(super) fn write(model: &Model, row: &[f64]) -> String {
+    let mut text = String::from(
+        "digraph prsl {\n  \
+           graph [rankdir=LR, nodesep=0.25, ranksep=0.9, bgcolor=white];\n  \
+           node [fontname=\"Helvetica\", fontsize=11, shape=box];\n  \
+           edge [fontname=\"Helvetica\", fontsize=9, color=\"#6b7280\", arrowsize=0.7];\n",
+    );
+    for (id, label) in model.label_ids().zip(model.labels()) {
+        put(
+            &mut text,
+            format_args!("  l{} [{}];\n", id.index(), label_attributes(label, &row[model.block(id)])),
+        );
+    }
+    let names = Names::new(model.labels());
+    for (index, rule) in model.rules().iter().enumerate() {
+        put(&mut text, format_args!("  r{index} [{}];\n", rule_attributes(&names, rule)));
+        for (label, edge) in edges(rule) {
+            put(&mut text, format_args!("  {};\n", edge.text(label, index)));
+        }
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Its name in bold, below it the categories, with their probabilities unless these are all the same.
+fn label_attributes(label: &Label, belief: &[f64]) -> String {
+    let uniform = belief.iter().all(|p| *p == belief[0]);
+    let span = if uniform { "" } else { " colspan=\"2\"" };
+    let mut rows = format!("<tr><td{span}><b>{}</b></td></tr>", html(label.name()));
+    for (category, &p) in label.categories().iter().zip(belief).take(MAX_CATEGORIES) {
+        // Graphviz takes no empty cells.
+        let shown = if uniform {
+            String::new()
+        } else {
+            format!("<td align=\"right\"><font color=\"#6b7280\">{}</font></td>", short(p))
+        };
+        put(&mut rows, format_args!("<tr><td align=\"left\">{}</td>{shown}</tr>", html(category)));
+    }
+    if label.n_categories() > MAX_CATEGORIES {
+        let more = label.n_categories() - MAX_CATEGORIES;
+        put(&mut rows, format_args!("<tr><td align=\"left\"{span}>and {more} more</td></tr>"));
+    }
+    let style = if label.classifier().is_none() { "filled,dashed" } else { "filled" };
+    format!(
+        "style=\"{style}\", fillcolor=\"#eef2ff\", color=\"#3730a3\", \
+         label=<<table border=\"0\" cellspacing=\"0\" cellpadding=\"1\">{rows}</table>>"
+    )
+}
+
+/// What it says and how surely.
+fn rule_attributes(names: &Names<'_>, rule: &Rule) -> String {
+    let p = rule.probability();
+    let certainty = (2.0 * p - 1.0).abs();
+    let (color, fill) = match p {
+        p if p > 0.5 => ("#166534", "#f0fdf4"),
+        p if p < 0.5 => ("#991b1b", "#fef2f2"),
+        _ => ("#6b7280", "#f9fafb"),
+    };
+    let outline = if certainty == 1.0 { ", peripheries=2" } else { "" };
+    let mut lines = wrapped(&print::body(names, rule.body()));
+    if matches!(rule.body(), Body::NoisyOr(_)) {
+        lines.insert(0, "noisy or".to_owned());
+    }
+    if let Some(name) = rule.name() {
+        lines.insert(0, name.to_owned());
+    }
+    lines.push(short(p));
+    let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
+    format!(
+        "style=\"rounded,filled\", fillcolor=\"{fill}\", color=\"{color}\", penwidth={:.2}{outline}, label=\"{}\"",
+        0.75 + 2.0 * certainty,
+        lines.join("\\n")
+    )
+}
+
+/// How a label and a rule are joined.
+#[derive(Clone, Copy, Default)]
+struct Edge {
+    /// The label is part of the condition.
+    condition: bool,
+    /// The label is part of the conclusion.
+    conclusion: bool,
+    /// How surely the label makes a noisy-or fire.
+    strength: Option<f64>,
+}
+
+impl Edge {
+    /// Conditions stand left of the rule, everything else right of it.
+    fn text(self, label: LabelId, rule: usize) -> String {
+        let label = label.index();
+        match (self.condition, self.conclusion, self.strength) {
+            (true, false, _) => format!("l{label} -> r{rule}"),
+            (false, true, _) => format!("r{rule} -> l{label}"),
+            (true, true, _) => format!("l{label} -> r{rule} [dir=both]"),
+            (_, _, Some(strength)) => {
+                format!("l{label} -> r{rule} [dir=none, penwidth={:.2}]", 0.5 + 2.0 * strength)
+            }
+            (false, false, None) => format!("l{label} -> r{rule} [dir=none]"),
+        }
+    }
+}
+
+/// The labels of a rule, and whether they are condition, conclusion or just part of it.
+fn edges(rule: &Rule) -> BTreeMap<LabelId, Edge> {
+    match rule.body() {
+        Body::NoisyOr(noisy_or) => noisy_or_edges(noisy_or),
+        Body::Formula(formula) => formula_edges(formula),
+    }
+}
+
+fn noisy_or_edges(noisy_or: &NoisyOr) -> BTreeMap<LabelId, Edge> {
+    let mut edges: BTreeMap<LabelId, Edge> = BTreeMap::new();
+    for inhibition in noisy_or.inhibitions() {
+        let strength = &mut edges.entry(inhibition.label).or_default().strength;
+        *strength = Some(strength.unwrap_or(0.0).max(1.0 - inhibition.probability));
+    }
+    edges
+}
+
+fn formula_edges(formula: &Formula) -> BTreeMap<LabelId, Edge> {
+    let mut edges: BTreeMap<LabelId, Edge> = BTreeMap::new();
+    let (condition, conclusion) = match &formula.nodes()[formula.root().index()] {
+        Node::Implies(condition, then) | Node::ImpliedBy(then, condition) => (Some(*condition), Some(*then)),
+        _ => (None, None),
+    };
+    for label in formula.scope() {
+        edges.insert(label, Edge::default());
+    }
+    for label in labels_below(formula, condition) {
+        edges.entry(label).or_default().condition = true;
+    }
+    for label in labels_below(formula, conclusion) {
+        edges.entry(label).or_default().conclusion = true;
+    }
+    edges
+}
+
+fn labels_below(formula: &Formula, node: Option<NodeId>) -> Vec<LabelId> {
+    let mut stack: Vec<NodeId> = node.into_iter().collect();
+    let mut labels = Vec::new();
+    while let Some(id) = stack.pop() {
+        match &formula.nodes()[id.index()] {
+            Node::Atom(atom) => labels.push(atom.label()),
+            _ => stack.extend(formula.children(id)),
+        }
+    }
+    labels
+}
+
+/// At most three significant decimals: a picture is no table.
+fn short(p: f64) -> String {
+    let rounded = format!("{p:.3}");
+    match rounded.parse::<f64>() {
+        Ok(value) if (value == 0.0 || value == 1.0) && value != p => format!("{p:e}"),
+        _ => rounded.trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
+}
+
+/// The text in lines of about [`WRAP`] characters, broken at spaces.
+fn wrapped(text: &str) -> Vec<String> {
+    let cut: String = text.chars().take(CUT).collect();
+    let mut lines = vec![String::new()];
+    for word in cut.split(' ') {
+        let line = lines.last_mut().expect("there is a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WRAP {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    if cut.len() < text.len() {
+        lines.last_mut().expect("there is a line").push_str(" ...");
+    }
+    lines
+}
+
+/// A quoted string of the language: what is not a quote or a backslash stands for itself.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            // HTML entities are read even here.
+            '&' => escaped.push_str("&amp;"),
+            '"' | '\\' => escaped.extend(['\\', c]),
+            c => escaped.push(visible(c)),
+        }
+    }
+    escaped
+}
+
+/// The text within an HTML-like label.
+fn html(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            c => escaped.push(visible(c)),
+        }
+    }
+    escaped
+}
+
+/// Line breaks as spaces, other control characters as a mark that something is there.
+fn visible(c: char) -> char {
+    match c {
+        '\n' | '\r' | '\t' => ' ',
+        c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => '\u{fffd}',
+        c => c,
+    }
+}
+
+fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    text.write_fmt(arguments).expect("strings take all text");
+}

@@ -1,0 +1,160 @@
+//! Rules as the pieces of a discrete network: a table each, or a chain where a table would be too large.
+
+use crate::error::{Error, Result};
+use crate::formula::as_clause;
+use crate::label::{CategoryId, LabelId};
+use crate::model::Model;
+use crate::rule::{Body, Rule, RuleId};
+
+/// A clause or noisy-or with a larger table is written as a chain.
+const CHAIN_FROM: f64 = (1u32 << 10) as f64;
+/// The largest table.
+const MAX_ENTRIES: f64 = (1u32 << 20) as f64;
+/// All tables together.
+const MAX_TOTAL: f64 = (1u32 << 24) as f64;
+/// How many nodes of formulas are evaluated to fill the tables of one model.
+const MAX_WORK: f64 = (1u32 << 30) as f64;
+
+/// One rule as part of a network.
+pub(super) enum Piece {
+    Table(Table),
+    Chain(Chain),
+}
+
+/// The weight of each combination of some labels' categories.
+pub(super) struct Table {
+    /// The labels, in the model's order.
+    pub(super) scope: Vec<LabelId>,
+    /// One weight per combination, the category of the first label changing fastest.
+    pub(super) weights: Vec<f64>,
+}
+
+/// A rule f = p + (1 − 2p) Q, Q = ∏ q, as a walk along its labels that is silent until one of them fires.
+///
+/// With aᵢ ∈ {silent, fired} behind label i,
+///
+/// ```text
+/// P(aᵢ = silent | aᵢ₋₁ = silent, lᵢ) = qᵢ(lᵢ),    P(aᵢ = fired | aᵢ₋₁ = fired) = 1
+/// ```
+///
+/// the last one is silent with probability Q, and weighing it by 1 − p there and by p elsewhere gives f. Nothing
+/// is negative, and the tables are linear in the number of labels.
+pub(super) struct Chain {
+    /// Each label with its q per category, in the model's order.
+    pub(super) links: Vec<(LabelId, Vec<f64>)>,
+    /// The weight when nothing fired.
+    pub(super) silent: f64,
+    /// The weight when something fired.
+    pub(super) fired: f64,
+}
+
+/// Every rule as a piece, in order.
+pub(super) fn pieces(model: &Model) -> Result<Vec<Piece>> {
+    let mut assignment = vec![0; model.labels().len()];
+    let (mut total, mut work) = (0.0, 0.0);
+    model
+        .rule_ids()
+        .map(|id| {
+            let rule = model.rule(id);
+            let mut scope = rule.scope();
+            scope.sort_unstable();
+            let entries: f64 = scope.iter().map(|&label| model.label(label).n_categories() as f64).product();
+            if entries > CHAIN_FROM
+                && let Some(chain) = chain(model, rule)
+            {
+                return Ok(Piece::Chain(chain));
+            }
+            total += entries;
+            work += entries * size(rule) as f64;
+            if entries > MAX_ENTRIES || total > MAX_TOTAL || work > MAX_WORK {
+                return Err(too_costly(model, id, entries));
+            }
+            Ok(Piece::Table(table(model, rule, scope, &mut assignment)))
+        })
+        .collect()
+}
+
+fn table(model: &Model, rule: &Rule, scope: Vec<LabelId>, assignment: &mut [usize]) -> Table {
+    let mut weights = Vec::new();
+    for &label in &scope {
+        assignment[label.index()] = 0;
+    }
+    loop {
+        weights.push(rule.weight(assignment));
+        if !advance(model, &scope, assignment) {
+            return Table { scope, weights };
+        }
+    }
+}
+
+/// The next combination of the scope's categories, the first label changing fastest; whether there is one.
+pub(super) fn advance(model: &Model, scope: &[LabelId], assignment: &mut [usize]) -> bool {
+    for &label in scope {
+        let category = &mut assignment[label.index()];
+        *category += 1;
+        if *category < model.label(label).n_categories() {
+            return true;
+        }
+        *category = 0;
+    }
+    false
+}
+
+/// The rule as a chain, if it is a noisy-or, a clause, or the negation of one.
+fn chain(model: &Model, rule: &Rule) -> Option<Chain> {
+    let p = rule.probability();
+    match rule.body() {
+        Body::NoisyOr(noisy_or) => {
+            let mut scope = noisy_or.scope();
+            scope.sort_unstable();
+            let mut links: Vec<(LabelId, Vec<f64>)> = scope
+                .into_iter()
+                .map(|label| (label, vec![1.0; model.label(label).n_categories()]))
+                .collect();
+            for inhibition in noisy_or.inhibitions() {
+                let at = links.partition_point(|(label, _)| *label < inhibition.label);
+                links[at].1[inhibition.category.index()] = inhibition.probability;
+            }
+            Some(Chain { links, silent: 1.0 - p, fired: p })
+        }
+        Body::Formula(formula) => {
+            let clause = as_clause(formula, |label| model.label(label).n_categories())?;
+            let links = clause.literals.iter().map(|(&label, fires)| {
+                let inhibition = |index| if fires.contains(&CategoryId::new(index)) { 0.0 } else { 1.0 };
+                (label, (0..model.label(label).n_categories()).map(inhibition).collect())
+            });
+            let fired = if clause.positive { p } else { 1.0 - p };
+            let silent = if clause.always { fired } else { 1.0 - fired };
+            Some(Chain { links: links.collect(), silent, fired })
+        }
+    }
+}
+
+/// How many nodes are looked at to weigh one assignment.
+fn size(rule: &Rule) -> usize {
+    match rule.body() {
+        Body::Formula(formula) => {
+            formula.nodes().len() + formula.atoms().map(|atom| atom.categories().len()).sum::<usize>()
+        }
+        Body::NoisyOr(noisy_or) => noisy_or.inhibitions().len(),
+    }
+}
+
+fn too_costly(model: &Model, id: RuleId, entries: f64) -> Error {
+    let name = model.rule_name(id);
+    if entries > MAX_ENTRIES {
+        return Error::TooCostly {
+            what: format!("rule `{name}`"),
+            needed: format!("a table of about 2^{:.0} entries", entries.log2()),
+            limit: "2^20".to_owned(),
+            advice: "split it into rules over fewer labels, or export to ProbLog, which needs no tables"
+                .to_owned(),
+        };
+    }
+    Error::TooCostly {
+        what: format!("the model up to rule `{name}`"),
+        needed: "too large tables".to_owned(),
+        limit: "2^24 entries and 2^30 evaluated operators".to_owned(),
+        advice: "export a part of it, or export to ProbLog, which needs no tables".to_owned(),
+    }
+}

@@ -1,0 +1,80 @@
+"""Asks pyAgrum and ProbLog for the marginals of exported models and compares them with the expected ones."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pyagrum
+from problog import get_evaluatable
+from problog.logic import Term
+from problog.program import PrologFile
+
+# Both sum the same products in another order.
+PYAGRUM_TOLERANCE = 1e-9
+# pyAgrum's readers keep numbers in single precision: half a unit in the 24th bit, times a few factors.
+SINGLE_PRECISION_TOLERANCE = 1e-6
+# ProbLog rounds what it reads to 15 decimals and its circuits multiply many numbers.
+PROBLOG_TOLERANCE = 1e-8
+
+
+def from_uai(path, expected):
+    network = pyagrum.loadMRF(str(path))
+    inference = pyagrum.ShaferShenoyMRFInference(network)
+    inference.makeInference()
+    return [inference.posterior(str(label)).tolist() for label in range(len(expected["marginals"]))]
+
+
+def from_bif(path, expected):
+    network = pyagrum.loadBN(str(path))
+    inference = pyagrum.LazyPropagation(network)
+    inference.setEvidence({f"R_{rule + 1}": "true" for rule in range(expected["n_rules"])})
+    inference.makeInference()
+    declared = re.findall(r"^variable (\w+) ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [inference.posterior(name).tolist() for name in declared[: len(expected["marginals"])]]
+
+
+def from_problog(path, expected):
+    # "\n" alone ends a line: names may hold other line separators.
+    lines = path.read_text(encoding="utf-8").split("\n")
+    goals = [line[len("query(") : -len(").")] for line in lines if line.startswith("query(")]
+    results = {str(goal): p for goal, p in get_evaluatable().create_from(PrologFile(str(path))).evaluate().items()}
+    values = iter([results[str(Term.from_string(goal))] for goal in goals])
+    return [[next(values) for _ in marginal] for marginal in expected["marginals"]]
+
+
+def largest_difference(actual, expected):
+    if [len(row) for row in actual] != [len(row) for row in expected]:
+        return float("inf")
+    return max(abs(a - b) for left, right in zip(actual, expected) for a, b in zip(left, right))
+
+
+def check(path):
+    """One line about a model; whether all programs agree on it."""
+    expected = json.loads(path.read_text(encoding="utf-8"))
+    pyagrum_tolerance = PYAGRUM_TOLERANCE if expected["exact_in_single_precision"] else SINGLE_PRECISION_TOLERANCE
+    programs = [
+        ("pyAgrum UAI", ".uai", from_uai, pyagrum_tolerance),
+        ("pyAgrum BIF", ".bif", from_bif, pyagrum_tolerance),
+        ("ProbLog", ".pl", from_problog, PROBLOG_TOLERANCE),
+    ]
+    agree, notes = True, []
+    for name, extension, infer, tolerance in programs:
+        try:
+            difference = largest_difference(infer(path.with_suffix(extension), expected), expected["marginals"])
+            agree &= difference <= tolerance  # false for NaN too
+            notes.append(f"{name} {difference:.1e}" + ("" if difference <= tolerance else f" > {tolerance:.0e}"))
+        except Exception as error:  # whatever a reader objects to is a failure of the export
+            agree = False
+            notes.append(f"{name}: {type(error).__name__}: {error}")
+    print(f"{'ok  ' if agree else 'FAIL'} {expected['name']}: {', '.join(notes)}", flush=True)
+    return agree
+
+
+def main():
+    results = [check(path) for path in sorted(Path(sys.argv[1]).glob("*.json"))]
+    print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    sys.exit(0 if results and all(results) else 1)
+
+
+main()
