@@ -1,0 +1,73 @@
+//! Colors, for terminals only: the streams of [`crate::output`] drop them anywhere else.
+
+use anstyle::{AnsiColor, Color, Style};
+use clap::builder::Styles;
+
+const fn color(color: AnsiColor) -> Style {
+    Style::new().fg_color(Some(Color::Ansi(color)))
+}
+
+/// What is wrong.
+pub const ERROR: Style = color(AnsiColor::Red).bold();
+/// What is questionable.
+pub const WARNING: Style = color(AnsiColor::Yellow).bold();
+/// What is worth knowing.
+pub const NOTE: Style = color(AnsiColor::Cyan).bold();
+/// What is well.
+pub const GOOD: Style = color(AnsiColor::Green).bold();
+/// What leads the eye.
+pub const STRONG: Style = Style::new().bold();
+/// What stays in the background.
+pub const FAINT: Style = Style::new().dimmed();
+/// Line numbers and the like.
+pub const MARGIN: Style = color(AnsiColor::Blue).bold();
+/// The help of the command line.
+pub const HELP: Styles = Styles::styled()
+    .header(color(AnsiColor::Green).bold())
+    .usage(color(AnsiColor::Green).bold())
+    .literal(color(AnsiColor::Cyan).bold())
+    .placeholder(color(AnsiColor::Cyan));
+
+/// The text in a style.
+pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// Diagnostics and findings as the library renders them, in color.
+pub fn diagnostics(rendered: &str) -> String {
+    let mut caret = ERROR;
+    let mut painted = String::new();
+    for line in rendered.lines() {
+        if let Some(style) = heading(line) {
+            caret = style;
+        }
+        painted.push_str(&diagnostic_line(line, caret));
+        painted.push('\n');
+    }
+    painted
+}
+
+/// The style of a line such as `warning[no-effect]: rule ...`.
+fn heading(line: &str) -> Option<Style> {
+    let styles = [("error", ERROR), ("warning", WARNING), ("note", NOTE)];
+    styles.into_iter().find(|(word, _)| line.starts_with(word)).map(|(_, style)| style)
+}
+
+fn diagnostic_line(line: &str, caret: Style) -> String {
+    if let (Some(style), Some((head, message))) = (heading(line), line.split_once(": ")) {
+        return format!("{}{} {}", styled(style, head), styled(STRONG, ":"), styled(STRONG, message));
+    }
+    let margin = line.find(|c: char| !(c == ' ' || c.is_ascii_digit())).unwrap_or(line.len());
+    let rest = &line[margin..];
+    for mark in ["-->", "|", "="] {
+        let Some(after) = rest.strip_prefix(mark) else { continue };
+        let is_caret = mark == "|" && !after.is_empty() && after.chars().all(|c| c == ' ' || c == '^');
+        let after = match after.strip_prefix(" help:") {
+            Some(help) => format!("{}{help}", styled(STRONG, " help:")),
+            None if is_caret => styled(caret, after),
+            None => after.to_owned(),
+        };
+        return format!("{}{after}", styled(MARGIN, format_args!("{}{mark}", &line[..margin])));
+    }
+    line.to_owned()
+}
