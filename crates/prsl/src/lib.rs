@@ -7,6 +7,7 @@ mod error;
 mod evidence;
 mod expectation;
 mod export;
+mod explain;
 mod formula;
 mod infer;
 mod json;
@@ -26,6 +27,10 @@ pub use error::{Error, Result};
 pub use evidence::Evidence;
 pub use expectation::{Comparison, Condition, Expectation, Given};
 pub use export::{ExportFormat, export, export_uai_names};
+pub use explain::{
+    Became, CategoryExplanation, Change, Choice, Explainer, Explanation, Influence, JointExplanation,
+    LabelExplanation, MOVED, RuleExplanation, RuleKind,
+};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::{Cost, Enumeration, JunctionTree, Limits, MaxProductTree};
 pub use json::json_schema;

@@ -82,9 +82,16 @@ impl JunctionTree {
 
     /// The same for a row of completed beliefs.
     pub fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
+        let name = |rule| self.model().rule_name(rule);
+        self.infer_row_or_conflict(row)
+            .map_err(|rules| Error::Impossible { rules: rules.into_iter().map(name).collect() })
+    }
+
+    /// The same, or the rules that leave nothing possible.
+    pub(crate) fn infer_row_or_conflict(&self, row: &[f64]) -> Result<Posterior, Vec<RuleId>> {
         let (answer, agreement) = self.runner.one_with_agreement(row);
         if answer.log_total == f64::NEG_INFINITY {
-            return Err(Error::Impossible { rules: self.conflict_names(row) });
+            return Err(self.conflict(row));
         }
         Ok(Posterior {
             model: self.model().clone(),
@@ -116,10 +123,6 @@ impl JunctionTree {
     /// A smallest set of rules that together exclude everything that an impossible row allows.
     pub fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
         self.runner.conflict(row)
-    }
-
-    fn conflict_names(&self, row: &[f64]) -> Vec<String> {
-        self.conflict(row).into_iter().map(|rule| self.model().rule_name(rule)).collect()
     }
 
     fn normalized(&self, answer: Answer) -> Vec<f64> {
