@@ -39,7 +39,7 @@ impl Arguments {
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
             Format::Text => output::print(&explanation.to_string())?,
-            Format::Json => output::write(&(serde_json::to_string_pretty(&explanation)? + "\n"), None)?,
+            Format::Json => output::write(&(explanation.to_json() + "\n"), None)?,
         }
         Ok(ExitCode::SUCCESS)
     }

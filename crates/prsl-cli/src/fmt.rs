@@ -38,7 +38,9 @@ impl Arguments {
         let name = model::name(&self.model);
         let text = model::read_text(&self.model)?;
         if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
-            bail!("`{name}` is JSON, and `prsl fmt` formats model text; `prsl export --to prsl` turns one into the other");
+            bail!(
+                "`{name}` is JSON, and `prsl fmt` formats model text; `prsl export --to prsl` turns one into the other"
+            );
         }
         let formatted = model::valid(prsl::format(&text), &name)?;
         let changed = formatted != text;

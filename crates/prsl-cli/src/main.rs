@@ -14,6 +14,7 @@ mod output;
 mod predict;
 mod progress;
 mod schema;
+mod shift;
 mod style;
 mod table;
 

@@ -31,7 +31,8 @@ impl FromStr for Memory {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wanted = || "expected a number of bytes, or one with a unit as in 512MiB, 2GiB or 500MB".to_owned();
+        let wanted =
+            || "expected a number of bytes, or one with a unit as in 512MiB, 2GiB or 500MB".to_owned();
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let unit = unit.trim_start().to_ascii_lowercase();

@@ -16,7 +16,7 @@ use crate::arguments::{Question, usage};
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, grouped};
-use crate::style::{self, styled};
+use crate::style::{self, shell, styled};
 use crate::table::{Marginals, Mpe, Query};
 
 /// Answer every row of a table: the beliefs that follow from the classifiers and the rules
@@ -163,7 +163,8 @@ impl Arguments {
             }
             (Some(Ok(told)), Some(asked)) if told != asked => {
                 let name = file.expect("its name told the format").display();
-                let message = format!("--format and the name of `{name}` tell different formats; change one of them");
+                let message =
+                    format!("--format and the name of `{name}` tell different formats; change one of them");
                 return Err(usage("predict", ErrorKind::ArgumentConflict, message));
             }
             (Some(Ok(told)), _) => told,
@@ -182,13 +183,18 @@ impl Arguments {
             n => format!("{} rows", grouped(n)),
         };
         if let Some(first) = summary.first_impossible {
-            let (impossible, are) = (grouped(summary.impossible), if summary.impossible == 1 { "is" } else { "are" });
-            let (model, beliefs) = (self.question.model.display(), self.question.beliefs.display());
+            let (impossible, are) =
+                (grouped(summary.impossible), if summary.impossible == 1 { "is" } else { "are" });
+            let (model, beliefs) = (shell(&self.question.model), shell(&self.question.beliefs));
             let why = format!("prsl explain {model} {beliefs} --row {first}");
             let heading = styled(style::WARNING, format_args!("{impossible} of {rows} {are} impossible"));
-            output::complain(&format!("{heading} under the hard rules; `{}` says why\n", styled(style::STRONG, why)));
+            output::complain(&format!(
+                "{heading} under the hard rules; `{}` says why\n",
+                styled(style::STRONG, why)
+            ));
         } else if io::stderr().is_terminal() {
-            let place = self.output.as_ref().map_or_else(String::new, |path| format!(" in {}", path.display()));
+            let place =
+                self.output.as_ref().map_or_else(String::new, |path| format!(" in {}", path.display()));
             output::complain(&styled(style::FAINT, format_args!("{rows} answered{place}\n")));
         }
     }
@@ -231,7 +237,12 @@ impl Prediction<'_> {
     }
 }
 
-fn compile(model: &Model, query: QueryKind, engine: EngineKind, limits: Limits) -> prsl::Result<Box<dyn Query>> {
+fn compile(
+    model: &Model,
+    query: QueryKind,
+    engine: EngineKind,
+    limits: Limits,
+) -> prsl::Result<Box<dyn Query>> {
     Ok(match (query, engine) {
         (QueryKind::Marginals, EngineKind::Enumeration) => Box::new(Marginals::enumeration(model)?),
         (QueryKind::Marginals, _) => Box::new(Marginals::exact(model, limits)?),

@@ -1,5 +1,7 @@
 //! Colors, for terminals only: the streams of [`crate::output`] drop them anywhere else.
 
+use std::path::Path;
+
 use anstyle::{AnsiColor, Color, Style};
 use clap::builder::Styles;
 
@@ -70,4 +72,15 @@ fn diagnostic_line(line: &str, caret: Style) -> String {
         return format!("{}{after}", styled(MARGIN, format_args!("{}{mark}", &line[..margin])));
     }
     line.to_owned()
+}
+
+/// A path as it is typed in a shell.
+pub fn shell(path: &Path) -> String {
+    let path = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%=".contains(c);
+    if !path.is_empty() && path.chars().all(plain) {
+        path
+    } else {
+        format!("'{}'", path.replace('\'', r"'\''"))
+    }
 }
