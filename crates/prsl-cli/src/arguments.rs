@@ -24,11 +24,13 @@ Exit codes: 0 done, 1 `check` has findings or `fmt --check` a difference, 2 wron
 
 /// Classifiers' beliefs, corrected by rules that experts wrote down.
 ///
-/// Each classifier says how probable it finds the categories of one label. Rules such as
-/// `rule 0.8: high & standing -> overhead` relate the labels. prsl answers with the beliefs
-/// that follow from both, and tells which rule moved what.
+/// Each classifier says how probable it finds the categories of one label, and rules relate the labels, such as
+///
+///   rule 0.8: high & standing -> overhead
+///
+/// prsl answers with the beliefs that follow from both, and tells which rule moved what.
 #[derive(Debug, Parser)]
-#[command(name = "prsl", version, after_help = EXAMPLES, styles = style::HELP, max_term_width = 100)]
+#[command(name = "prsl", bin_name = "prsl", version, after_help = EXAMPLES, styles = style::HELP, max_term_width = 100)]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,

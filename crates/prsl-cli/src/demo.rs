@@ -22,6 +22,8 @@ use crate::{output, shift};
 
 /// The worked example of the paper.
 const MODEL: &str = include_str!("../../../examples/warehouse.prsl");
+/// A rule that is missing there.
+const RULE: &str = "rule 0.9 hands_up: overhead -> high";
 
 /// Show on a small example what rules do, and leave its files to play with
 #[derive(Debug, clap::Args)]
@@ -109,10 +111,7 @@ impl Demo {
     fn show_check(&self, text: &mut String) -> Result<()> {
         let command = format!("prsl check {}", shell(&self.model_path));
         writeln!(text, "{}", prompt(&command))?;
-        for line in Report::new(&self.file).text(&self.file).lines() {
-            writeln!(text, "  {line}")?;
-        }
-        writeln!(text)?;
+        writeln!(text, "{}", indented(&Report::new(&self.file).text(&self.file)))?;
         Ok(())
     }
 
@@ -146,31 +145,43 @@ impl Demo {
     fn show_explanation(&self, text: &mut String) -> Result<()> {
         let row = self.most_changed();
         writeln!(text, "{}", prompt(&self.explain_command(row)))?;
-        for line in self.explanations[row - 1].to_string().lines() {
-            writeln!(text, "  {line}")?;
-        }
-        writeln!(text)?;
+        writeln!(text, "{}", indented(&style::explanation(&self.explanations[row - 1].to_string())))?;
         Ok(())
     }
 
     fn invite(&self, text: &mut String) -> Result<()> {
         let (model, beliefs) = (shell(&self.model_path), shell(&self.beliefs_path));
         writeln!(text, "{}\n", styled(style::STRONG, "Your turn"))?;
-        writeln!(text, "Open {model} in an editor, and add a rule of your own, such as\n")?;
-        writeln!(text, "  {}\n", styled(style::NOTE, "rule 0.95 relaxed: low -> !overhead"))?;
-        writeln!(text, "Then see whether it goes with the others, what changes, and why:\n")?;
+        let strange: Vec<_> = self.overhead_without_high_hands().map(|row| row.to_string()).collect();
+        writeln!(
+            text,
+            "Rows {} say overhead work, though the hands are not even high: nobody has written",
+            strange.join(", ")
+        )?;
+        writeln!(text, "that rule yet. Open {model} in an editor, and add a line such as\n")?;
+        writeln!(text, "  {}\n", styled(style::NOTE, RULE))?;
+        writeln!(text, "Then see whether it goes with the other rules, what it changes, and why:\n")?;
         writeln!(text, "  prsl check {model}")?;
         writeln!(text, "  prsl predict {model} {beliefs}")?;
-        writeln!(text, "  {}", self.explain_command(self.impossible_row().unwrap_or(1)))?;
+        writeln!(text, "  {}", self.explain_command(strange.first().map_or("1", String::as_str)))?;
         Ok(())
     }
 
-    fn explain_command(&self, row: usize) -> String {
+    fn explain_command(&self, row: impl std::fmt::Display) -> String {
         format!("prsl explain {} {} --row {row}", shell(&self.model_path), shell(&self.beliefs_path))
     }
 
     fn impossible_row(&self) -> Option<usize> {
         self.explanations.iter().position(|explanation| !explanation.possible).map(|index| index + 1)
+    }
+
+    /// Rows that the suggested rule is about.
+    fn overhead_without_high_hands(&self) -> impl Iterator<Item = usize> {
+        let strange = |explanation: &Explanation| {
+            answer(activity(explanation)) == Some("overhead")
+                && favorite(&explanation.labels[2]) != Some("high")
+        };
+        (1..).zip(&self.explanations).filter(move |(_, explanation)| strange(explanation)).map(|(row, _)| row)
     }
 
     /// The row where the rules moved the camera's belief most.
@@ -244,6 +255,11 @@ fn prompt(command: &str) -> String {
     format!("{} {}", styled(style::FAINT, "$"), styled(style::STRONG, command))
 }
 
+/// The lines of a text moved to the right.
+fn indented(text: &str) -> String {
+    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
+}
+
 fn activity(explanation: &Explanation) -> &LabelExplanation {
     &explanation.labels[0]
 }
@@ -302,9 +318,13 @@ fn favorite(label: &LabelExplanation) -> Option<&str> {
     (!says_nothing).then_some(label.categories[best].name.as_str())
 }
 
+/// The most probable category under the rules, if anything is possible.
+fn answer(label: &LabelExplanation) -> Option<&str> {
+    let after: Option<Vec<f64>> = label.categories.iter().map(|category| category.after).collect();
+    after.map(|after| label.categories[most_probable(&after)].name.as_str())
+}
+
 fn mind_changed(explanation: &Explanation) -> bool {
-    let categories = &activity(explanation).categories;
-    let before: Vec<f64> = categories.iter().map(|category| category.before).collect();
-    let after: Option<Vec<f64>> = categories.iter().map(|category| category.after).collect();
-    after.is_some_and(|after| most_probable(&after) != most_probable(&before))
+    let activity = activity(explanation);
+    answer(activity).is_some_and(|answer| favorite(activity) != Some(answer))
 }

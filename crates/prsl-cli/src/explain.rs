@@ -9,7 +9,7 @@ use prsl_data::{BeliefReader, TableReader};
 use crate::arguments::Question;
 use crate::check::Format;
 use crate::model::ModelFile;
-use crate::output;
+use crate::{output, style};
 
 /// Explain the answer for one row: which rule moved which category, from what to what
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ impl Arguments {
         let explainer = Explainer::compile_within(file.document.model(), self.question.limits())?;
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
-            Format::Text => output::print(&explanation.to_string())?,
+            Format::Text => output::print(&style::explanation(&explanation.to_string()))?,
             Format::Json => output::write(&(explanation.to_json() + "\n"), None)?,
         }
         Ok(ExitCode::SUCCESS)

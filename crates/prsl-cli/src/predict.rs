@@ -28,12 +28,14 @@ Examples:
   prsl predict warehouse.prsl beliefs.csv --query mpe --format jsonl
   gunzip -c beliefs.csv.gz | prsl predict warehouse.prsl - | head
 
-Columns of `--query marginals`: `label=category` for each category, then log_evidence (how well beliefs and
-rules go together: the logarithm of the probability that all rules hold), engine, status.
-Columns of `--query mpe`: each label with its category in the most probable joint explanation, then log_weight,
+Columns of `--query marginals`: `label=category` for each category, then log_evidence (the logarithm of the \
+probability that all rules hold: how well beliefs and rules go together), engine, status.
+
+Columns of `--query mpe`: for each label its category in the most probable joint explanation, then log_weight, \
 log_probability (empty where it is not affordable), optimal, engine, status.
-A row that the hard rules exclude has the status `impossible` and empty cells; the others have `ok`.
-Where a label has the name of one of the last columns, that column gets the prefix prsl_.")]
+
+A row that the hard rules exclude has the status `impossible` and empty cells, all others have `ok`. Where a label \
+has the name of one of the last columns, that column gets the prefix `prsl_`.")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
@@ -210,7 +212,6 @@ impl Prediction<'_> {
     /// Answers all rows while more are read and the answers are written.
     pub fn run(self, mut progress: Progress) -> Result<Summary> {
         let query = compile(self.model, self.query, self.engine, self.limits)?;
-        let writer = TableWriter::create(self.target, self.format, &query.columns())?;
         let chunk_rows = chunk_rows(self.model, query.work());
         let beliefs = self.beliefs;
         let mut summary = Summary::default();
@@ -218,6 +219,12 @@ impl Prediction<'_> {
             let (to_infer, chunks) = sync_channel(WAITING);
             let (to_write, answers) = sync_channel(WAITING);
             scope.spawn(move || read(beliefs, chunk_rows, &to_infer));
+            // Nothing is written before some rows have proved to be good.
+            let mut chunks = chunks.into_iter().peekable();
+            if let Some(Err(error)) = chunks.next_if(Result::is_err) {
+                return Err(error);
+            }
+            let writer = TableWriter::create(self.target, self.format, &query.columns())?;
             let writing = scope.spawn(move || write(writer, &answers));
             for chunk in chunks {
                 let (rows, part) = chunk?;
@@ -230,7 +237,7 @@ impl Prediction<'_> {
             }
             drop(to_write);
             let writer = writing.join().expect("writing does not panic")?;
-            Ok::<_, prsl_data::Error>(writer.finish()?)
+            writer.finish()
         })?;
         progress.finish();
         Ok(summary)

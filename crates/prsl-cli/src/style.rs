@@ -74,6 +74,25 @@ fn diagnostic_line(line: &str, caret: Style) -> String {
     line.to_owned()
 }
 
+/// An explanation as the library renders it, in color.
+pub fn explanation(rendered: &str) -> String {
+    const UP: Style = color(AnsiColor::Green);
+    const DOWN: Style = color(AnsiColor::Red);
+    let mut painted = String::new();
+    for line in rendered.lines() {
+        let marks = [("↑", UP), ("↓", DOWN), ("CONFLICT", ERROR)];
+        let mark = marks.iter().find_map(|(mark, style)| Some((line.find(mark)?, style)));
+        let line = match mark {
+            Some((start, style)) => format!("{}{}", &line[..start], styled(*style, &line[start..])),
+            None if line.is_empty() || line.starts_with(' ') => line.to_owned(),
+            None => styled(STRONG, line),
+        };
+        painted.push_str(&line);
+        painted.push('\n');
+    }
+    painted
+}
+
 /// A path as it is typed in a shell.
 pub fn shell(path: &Path) -> String {
     let path = path.display().to_string();

@@ -34,7 +34,17 @@ fn does_not_write_over_changed_files() {
 }
 
 #[test]
-fn the_suggested_rule_is_a_rule() {
-    let model = format!("{WAREHOUSE}rule 0.95 relaxed: low -> !overhead\n");
-    prsl::Model::parse(&model).expect("a valid model");
+fn the_suggested_rule_helps_where_it_is_said_to() {
+    let folder = Folder::new(&[]);
+    let shown = folder.prsl("demo").done().stdout;
+    let rule = shown.lines().find(|line| line.starts_with("  rule 0.9 hands_up")).expect("a suggested rule");
+    let rows = shown.lines().find(|line| line.ends_with("nobody has written")).expect("rows");
+    let rows = rows.trim_start_matches("Rows ").split(" say ").next().expect("numbers");
+    std::fs::write(folder.path("demo/warehouse.prsl"), format!("{WAREHOUSE}{rule}\n")).expect("written");
+    let check = folder.prsl("check demo/warehouse.prsl");
+    assert!(check.stdout.contains("no findings"), "{check}");
+    let run = folder.prsl("predict demo/warehouse.prsl demo/beliefs.csv --query mpe");
+    for row in rows.split(", ") {
+        assert_ne!(run.cell(row.parse().expect("a number"), "activity"), "overhead", "{run}");
+    }
 }
