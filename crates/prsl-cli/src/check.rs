@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prsl::lint::{self, Finding};
+use prsl::Diagnostic;
+use prsl::lint::{self, Finding, Severity};
 use serde::Serialize;
 
-use crate::failure::FINDINGS;
+use crate::failure::{FINDINGS, InvalidText, UNUSABLE};
 use crate::model::ModelFile;
 use crate::output;
 use crate::style::{self, styled};
@@ -23,7 +24,8 @@ Examples:
 `expect` lines of the model are run as its tests:
   expect standing, high => overhead > 0.6
 
-Exits with 1 if there are findings; notes do not count.")]
+Exits with 1 if there are findings (notes do not count), and with 3 if the text is no model at all. In JSON its \
+errors look like findings with the code `syntax`.")]
 pub struct Arguments {
     /// The model, `.prsl` text or JSON; `-` is standard input
     model: PathBuf,
@@ -44,14 +46,24 @@ pub enum Format {
 impl Arguments {
     /// Checks, and shows what was found.
     pub fn run(self) -> Result<ExitCode> {
-        let file = ModelFile::read(&self.model)?;
+        let file = match ModelFile::read(&self.model) {
+            Err(error) if self.format == Format::Json => return errors_in_json(error),
+            file => file?,
+        };
         let report = Report::new(&file);
         match self.format {
             Format::Text => output::print(&report.text(&file))?,
-            Format::Json => output::write(&(serde_json::to_string_pretty(&report)? + "\n"), None)?,
+            Format::Json => report.print_json()?,
         }
         Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FINDINGS) })
     }
+}
+
+/// Programs get the errors of a text like findings; no other error has a place in the text.
+fn errors_in_json(error: anyhow::Error) -> Result<ExitCode> {
+    let invalid = error.downcast::<InvalidText>()?;
+    Report::of_errors(&invalid).print_json()?;
+    Ok(ExitCode::from(UNUSABLE))
 }
 
 /// What is questionable about a model, and what is worth knowing.
@@ -68,6 +80,29 @@ impl Report {
     pub fn new(file: &ModelFile) -> Report {
         let (findings, notes) = lint::check(&file.document).into_iter().partition(Finding::counts);
         Report { file: file.name.clone(), findings, notes }
+    }
+
+    /// The errors of a text that is no model.
+    fn of_errors(invalid: &InvalidText) -> Report {
+        let finding = |error: &Diagnostic| {
+            let (line, column) = error.position(invalid.diagnostics.source());
+            Finding {
+                severity: Severity::Error,
+                code: "syntax",
+                span: error.span.clone(),
+                line,
+                column,
+                message: error.message.clone(),
+                help: error.help.clone(),
+                related: Vec::new(),
+            }
+        };
+        let findings = invalid.diagnostics.list().iter().map(finding).collect();
+        Report { file: invalid.file.clone(), findings, notes: Vec::new() }
+    }
+
+    fn print_json(&self) -> Result<()> {
+        output::write(&(serde_json::to_string_pretty(self)? + "\n"), None)
     }
 
     /// For people, with colors.

@@ -56,8 +56,9 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 
 /// The option that is the way out, where there is one.
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
-    if let Some(prsl::Error::TooCostly { .. }) = error.downcast_ref() {
-        return Some("`--memory SIZE` allows more or less of it, as in `--memory 8GiB`");
+    if let Some(prsl::Error::TooCostly { advice, .. }) = error.downcast_ref() {
+        let raise = "`--memory 8GiB`, for example, raises the limit";
+        return advice.contains("memory limit").then_some(raise);
     }
     match error.downcast_ref()? {
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {

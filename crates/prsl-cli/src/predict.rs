@@ -195,9 +195,11 @@ impl Arguments {
                 styled(style::STRONG, why)
             ));
         } else if io::stderr().is_terminal() {
-            let place =
-                self.output.as_ref().map_or_else(String::new, |path| format!(" in {}", path.display()));
-            output::complain(&styled(style::FAINT, format_args!("{rows} answered{place}\n")));
+            let done = match &self.output {
+                Some(path) => format!("{rows} written to {}\n", path.display()),
+                None => format!("{rows} answered\n"),
+            };
+            output::complain(&styled(style::FAINT, done));
         }
     }
 }

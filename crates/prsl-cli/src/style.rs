@@ -57,7 +57,7 @@ fn heading(line: &str) -> Option<Style> {
 
 fn diagnostic_line(line: &str, caret: Style) -> String {
     if let (Some(style), Some((head, message))) = (heading(line), line.split_once(": ")) {
-        return format!("{}{} {}", styled(style, head), styled(STRONG, ":"), styled(STRONG, message));
+        return format!("{}{}", styled(style, head), styled(STRONG, format_args!(": {message}")));
     }
     let margin = line.find(|c: char| !(c == ' ' || c.is_ascii_digit())).unwrap_or(line.len());
     let rest = &line[margin..];
@@ -101,5 +101,29 @@ pub fn shell(path: &Path) -> String {
         path
     } else {
         format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(shell(Path::new("demo/beliefs-1.csv")), "demo/beliefs-1.csv");
+        assert_eq!(shell(Path::new("my rules.prsl")), "'my rules.prsl'");
+        assert_eq!(shell(Path::new("Ann's.prsl")), r"'Ann'\''s.prsl'");
+    }
+
+    #[test]
+    fn colors_change_nothing_but_colors() {
+        let rendered = "error: unknown name `rian`\n --> w.prsl:2:11\n  |\n2 | rule 0.9: rian\n  |           ^^^^\n  = help: did you mean `rain`?\n";
+        let painted = diagnostics(rendered);
+        assert_ne!(painted, rendered);
+        assert_eq!(anstream::adapter::strip_str(&painted).to_string(), rendered);
+        let rendered = "beliefs\n  a  yes 0.1 -> 0.2 ↑ +0.1\n\n  CONFLICT: everything else\n";
+        let painted = explanation(rendered);
+        assert_ne!(painted, rendered);
+        assert_eq!(anstream::adapter::strip_str(&painted).to_string(), rendered);
     }
 }

@@ -25,6 +25,14 @@ fn findings() {
 }
 
 #[test]
+fn programs_get_syntax_errors_as_findings() {
+    let run =
+        Folder::new(&[("wrong.prsl", "label a\nrule 2: a -> b\n")]).prsl("check wrong.prsl --format json");
+    assert_eq!((run.code, run.stderr.as_str()), (3, ""), "{run}");
+    insta::assert_snapshot!(run);
+}
+
+#[test]
 fn from_standard_input() {
     let run = Folder::new(&[]).prsl_with_input("check -", QUESTIONABLE.as_bytes());
     assert_eq!(run.code, 1);
