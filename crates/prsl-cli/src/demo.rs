@@ -160,7 +160,11 @@ impl Demo {
         )?;
         writeln!(text, "that rule yet. Open {model} in an editor, and add a line such as\n")?;
         writeln!(text, "  {}\n", styled(style::NOTE, RULE))?;
-        writeln!(text, "Then see whether it goes with the other rules, what it changes, and why:\n")?;
+        writeln!(
+            text,
+            "Then see what it changes, and why. `check` will tell that some answers of the paper are not"
+        )?;
+        writeln!(text, "the same any more: the `expect` lines in the file are the tests of its rules.\n")?;
         writeln!(text, "  prsl check {model}")?;
         writeln!(text, "  prsl predict {model} {beliefs}")?;
         writeln!(text, "  {}", self.explain_command(strange.first().map_or("1", String::as_str)))?;

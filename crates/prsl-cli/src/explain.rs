@@ -21,7 +21,7 @@ pub struct Arguments {
     #[command(flatten)]
     question: Question,
     /// The row; rows count from 1, and the header does not count
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = row_number)]
     row: u64,
     /// How the explanation is written
     #[arg(long, default_value = "text")]
@@ -42,6 +42,14 @@ impl Arguments {
             Format::Json => output::write(&(explanation.to_json() + "\n"), None)?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn row_number(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("rows count from 1".to_owned()),
+        Ok(row) => Ok(row),
+        Err(_) => Err("expected a whole number, 1 or more".to_owned()),
     }
 }
 

@@ -57,8 +57,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 /// The option that is the way out, where there is one.
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(prsl::Error::TooCostly { advice, .. }) = error.downcast_ref() {
-        let raise = "`--memory 8GiB`, for example, raises the limit";
-        return advice.contains("memory limit").then_some(raise);
+        let options = [
+            ("memory limit", "`--memory 8GiB`, for example, raises the limit"),
+            ("junction tree", "`--engine exact` uses it"),
+        ];
+        return options.into_iter().find(|(what, _)| advice.contains(what)).map(|(_, option)| option);
     }
     match error.downcast_ref()? {
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
