@@ -2,6 +2,8 @@
 
 mod display;
 
+use std::cmp::Reverse;
+
 use serde::Serialize;
 
 use crate::belief::{BeliefMatrix, Normalize};
@@ -38,6 +40,8 @@ pub struct Explainer {
     tree: JunctionTree,
     /// The second tree, or why there is none.
     joint: Result<MaxProductTree, String>,
+    /// What each rule says: the same for every row.
+    texts: Vec<String>,
 }
 
 impl Explainer {
@@ -57,7 +61,8 @@ impl Explainer {
             Err(refused @ Error::TooCostly { .. }) => Err(refused.to_string()),
             Err(error) => return Err(error),
         };
-        Ok(Self { tree, joint })
+        let texts = model.rule_ids().map(|rule| model.rule_text(rule)).collect();
+        Ok(Self { tree, joint, texts })
     }
 
     /// The model it was compiled from.
@@ -106,8 +111,8 @@ impl Explainer {
         };
         let without = self.tree.without_each_rule(row);
         let rule = |rule: RuleId| {
-            let in_conflict = conflict.contains(&rule);
-            explain_rule(model, rule, posterior.as_ref(), without[rule.index()].as_deref(), in_conflict)
+            let (text, without) = (&self.texts[rule.index()], without[rule.index()].as_deref());
+            explain_rule(model, rule, text, posterior.as_ref(), without, conflict.contains(&rule))
         };
         let mut joint = match (&self.joint, &posterior) {
             (Ok(tree), Some(_)) => tree.top(row, 2),
@@ -217,7 +222,7 @@ pub struct RuleExplanation {
     /// F: how probable all else makes it that the formula is true (that the noisy-or fires).
     ///
     /// `None` if nothing is possible, and for a probability of ½, where the rule does not care.
-    pub body: Option<f64>,
+    pub body_probability: Option<f64>,
     /// Whether everything else speaks against the rule.
     ///
     /// A rule of probability p asks for the body if p > ½, and for its opposite if p < ½. With F the probability
@@ -263,13 +268,14 @@ pub struct Change {
     pub with: Option<f64>,
     /// `with` − `without`.
     pub change: Option<f64>,
-    /// The difference of the log-odds; `None` if it is infinite: see `became`.
+    /// The difference of the log-odds; `None` if it is infinite: see `became`. (Both are `None` in the rare case
+    /// that the probability without the rule is too small for a number, and the one with it is not.)
     pub log_odds_change: Option<f64>,
     /// What the rule settled, if it did.
     pub became: Option<Became>,
 }
 
-/// A category that a rule put beyond doubt.
+/// A category that a rule put beyond doubt, as far as floating-point numbers can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Became {
@@ -314,8 +320,7 @@ impl Explanation {
     /// The rules, the one that moved anything most first; among equals in the model's order.
     pub fn most_influential(&self) -> Vec<&RuleExplanation> {
         let mut rules: Vec<&RuleExplanation> = self.rules.iter().collect();
-        let moved = |rule: &RuleExplanation| rule.largest_change.unwrap_or(0.0);
-        rules.sort_by(|a, b| moved(b).total_cmp(&moved(a)));
+        rules.sort_by_key(|rule| Reverse(size(rule.largest_change.unwrap_or(0.0))));
         rules
     }
 
@@ -418,6 +423,7 @@ fn explain_label(model: &Model, row: &[f64], posterior: &Option<Posterior>, id: 
 fn explain_rule(
     model: &Model,
     id: RuleId,
+    text: &str,
     posterior: Option<&Posterior>,
     without: Option<&[f64]>,
     excludes: bool,
@@ -451,15 +457,20 @@ fn explain_rule(
             Body::Formula(_) => RuleKind::Rule,
             Body::NoisyOr(_) => RuleKind::NoisyOr,
         },
-        text: model.rule_text(id),
+        text: text.to_owned(),
         probability: rule.probability(),
         agreement,
-        body: agreement.and_then(|agreement| body_probability(rule.probability(), agreement)),
+        body_probability: agreement.and_then(|agreement| body_probability(rule.probability(), agreement)),
         conflict: excludes || agreement.is_some_and(|agreement| agreement < 0.5 - ROUNDING),
         possible_without: without.is_some(),
         largest_change: with.zip(without).map(|(with, without)| largest_change(with, without, 0..with.len())),
         influences,
     }
+}
+
+/// How large a change is, for sorting: what differs by rounding alone is equal.
+fn size(change: f64) -> u64 {
+    (change.abs() / ROUNDING).round() as u64
 }
 
 fn largest_change(with: &[f64], without: &[f64], range: std::ops::Range<usize>) -> f64 {

@@ -87,4 +87,64 @@ proptest! {
         prop_assert_eq!(&prsl::format(&formatted).unwrap(), &formatted);
         prop_assert_eq!(&Model::parse(&formatted).unwrap(), &model);
     }
+
+    #[test]
+    fn the_same_bits_whatever_the_neighbors_and_threads((model, rows) in small_model()) {
+        let engine = JunctionTree::compile(&model).unwrap();
+        let mut repeated = prsl::BeliefMatrix::new(&model);
+        for row in [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1] {
+            let cells: Vec<Option<f64>> = rows.row(row).iter().copied().map(Some).collect();
+            repeated.push(&cells, prsl::Normalize::Never).unwrap();
+        }
+        let two = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let together = two.install(|| engine.infer_batch(&repeated));
+        let again = JunctionTree::compile(&model).unwrap();
+        for row in 0..repeated.n_rows() {
+            let alone = again.infer_batch(&repeated.slice(row..row + 1));
+            prop_assert_eq!(together.log_evidence(row).to_bits(), alone.log_evidence(0).to_bits());
+            let bits = |marginals: Option<&[f64]>| marginals.map(|m| m.iter().map(|p| p.to_bits()).collect::<Vec<_>>());
+            prop_assert_eq!(bits(together.marginals(row)), bits(alone.marginals(0)), "{}", model);
+        }
+    }
+
+    #[test]
+    fn marginals_sum_to_one_and_a_rule_of_one_half_changes_nothing((model, rows) in small_model()) {
+        let engine = JunctionTree::compile(&model).unwrap();
+        let vague = model.edit().rule("true", 0.5);
+        let vague = match model.labels().first() {
+            Some(label) => vague.noisy_or([(label.name(), label.categories()[0].as_str(), 0.25)], 0.5),
+            None => vague,
+        };
+        let vague = JunctionTree::compile(&vague.build().unwrap()).unwrap();
+        let (before, after) = (engine.infer_batch(&rows), vague.infer_batch(&rows));
+        for row in 0..rows.n_rows() {
+            prop_assert_eq!(before.is_possible(row), after.is_possible(row));
+            let Some(marginals) = before.marginals(row) else { continue };
+            for label in model.label_ids() {
+                prop_assert!(close(marginals[model.block(label)].iter().sum(), 1.0, EXACT));
+            }
+            for (a, b) in marginals.iter().zip(after.marginals(row).unwrap()) {
+                prop_assert!(close(*a, *b, EXACT));
+            }
+        }
+    }
+
+    #[test]
+    fn the_order_of_rules_does_not_matter((model, rows) in small_model()) {
+        let mut builder = Model::builder();
+        for label in model.labels() {
+            builder = builder.add_label(label.clone());
+        }
+        for rule in model.rules().iter().rev() {
+            builder = builder.add_rule(rule.clone());
+        }
+        let reversed = JunctionTree::compile(&builder.build().unwrap()).unwrap().infer_batch(&rows);
+        let posteriors = JunctionTree::compile(&model).unwrap().infer_batch(&rows);
+        for row in 0..rows.n_rows() {
+            prop_assert_eq!(posteriors.is_possible(row), reversed.is_possible(row));
+            for (a, b) in posteriors.marginals(row).into_iter().flatten().zip(reversed.marginals(row).into_iter().flatten()) {
+                prop_assert!(close(*a, *b, EXACT));
+            }
+        }
+    }
 }

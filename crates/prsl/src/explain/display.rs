@@ -1,5 +1,6 @@
 //! Explanations as text for a terminal.
 
+use std::cmp::Reverse;
 use std::fmt::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
@@ -7,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::{
     Became, CategoryExplanation, Change, Explanation, Influence, JointExplanation, LabelExplanation,
 };
-use super::{MOVED, RuleExplanation, RuleKind};
+use super::{MOVED, RuleExplanation, RuleKind, size};
 use crate::label::{NO, YES};
 use crate::text::print;
 
@@ -17,6 +18,8 @@ const ARROW: f64 = 0.05;
 const WIDTH: usize = 96;
 /// More labels or rules than this that did not move share a line.
 const FEW: usize = 4;
+/// The most labels whose beliefs are told, where there are clearly more.
+const MOST_LABELS: usize = 20;
 /// The most labels that are told per rule.
 const MANY: usize = 6;
 /// Names longer than this do not widen their column.
@@ -60,36 +63,47 @@ impl Explanation {
     }
 
     fn beliefs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let still = |label: &&LabelExplanation| label.largest_change().is_some_and(|change| change < MOVED);
-        let n_still = self.labels.iter().filter(still).count();
-        let shown: Vec<&LabelExplanation> =
-            self.labels.iter().filter(|label| n_still <= FEW || !still(label)).collect();
-        writeln!(f, "beliefs")?;
-        let title = |label: &LabelExplanation| match &label.classifier {
-            None => format!("{} (latent)", print::name(&label.name)),
-            Some(classifier) if *classifier == label.name => print::name(&label.name),
-            Some(classifier) => format!("{} (from {})", print::name(&label.name), print::name(classifier)),
+        let change = |label: &LabelExplanation| label.largest_change().unwrap_or(1.0);
+        let n_still = self.labels.iter().filter(|label| change(label) < MOVED).count();
+        // Of very many that moved, those that moved most.
+        let mut sizes: Vec<u64> = self.labels.iter().map(|label| size(change(label))).collect();
+        sizes.sort_unstable_by_key(|&size| Reverse(size));
+        let least = sizes.get(MOST_LABELS).map_or(0, |&size| size + 1);
+        let is_shown = |label: &&LabelExplanation| match change(label) {
+            moved if moved < MOVED => n_still <= FEW,
+            moved => !self.possible || self.labels.len() <= MOST_LABELS + FEW || size(moved) >= least,
         };
+        let shown: Vec<&LabelExplanation> = self.labels.iter().filter(is_shown).collect();
+        writeln!(f, "beliefs")?;
         let titles = column(shown.iter().map(|label| title(label)));
         let categories =
-            column(shown.iter().flat_map(|label| &label.categories).map(|c| print::name(&c.name)));
+            column(shown.iter().flat_map(|label| told(label)).map(|category| print::name(&category.name)));
         for label in &shown {
             let mut title = title(label);
             if title.width() > titles {
                 writeln!(f, "  {title}")?;
                 title.clear();
             }
-            for category in &label.categories {
+            for category in told(label) {
                 let name = print::name(&category.name);
                 write!(f, "  {}  {}  ", pad(&title, titles), pad(&name, categories))?;
                 belief(f, category)?;
                 title.clear();
             }
         }
-        if n_still > FEW {
-            let names = self.labels.iter().filter(still).map(|label| print::name(&label.name));
-            let intro = format!("  {n_still} labels did not move: ");
-            writeln!(f, "{intro}{}", shortened(names, WIDTH - intro.width()))?;
+        let hidden = |still: bool| {
+            let hides = move |label: &&LabelExplanation| (change(label) < MOVED) == still;
+            self.labels.iter().filter(|label| !is_shown(label)).filter(hides)
+        };
+        let largest = hidden(false).map(change).fold(0.0, f64::max);
+        for (still, what) in
+            [(false, format!("moved by {largest:.3} or less")), (true, "did not move".into())]
+        {
+            let names: Vec<String> = hidden(still).map(|label| print::name(&label.name)).collect();
+            if !names.is_empty() {
+                let intro = format!("  {} {what}: ", counted(names.len(), "label"));
+                writeln!(f, "{intro}{}", shortened(&names, WIDTH - intro.width()))?;
+            }
         }
         if self.labels.is_empty() {
             writeln!(f, "  there are no labels")?;
@@ -113,10 +127,14 @@ impl Explanation {
             statement(f, rule)?;
             moved(f, rule)?;
             match rule.agreement {
-                Some(agreement) if rule.conflict => {
-                    writeln!(f, "     CONFLICT: everything else says otherwise ({})", probability(agreement))?
+                Some(agreement) if rule.conflict => writeln!(
+                    f,
+                    "     CONFLICT: everything else says otherwise (agrees {})",
+                    probability(agreement)
+                )?,
+                Some(_) if rule.body_probability.is_none() => {
+                    writeln!(f, "     a probability of 0.5 says nothing")?
                 }
-                Some(_) if rule.body.is_none() => writeln!(f, "     a probability of 0.5 says nothing")?,
                 Some(agreement) => writeln!(f, "     agrees {}", probability(agreement))?,
                 None => {}
             }
@@ -127,7 +145,8 @@ impl Explanation {
                 None => rule.number.to_string(),
             });
             let intro = format!("  {n_still} rules moved nothing: ");
-            writeln!(f, "{intro}{}", shortened(names, WIDTH - intro.width()))?;
+            let names: Vec<String> = names.collect();
+            writeln!(f, "{intro}{}", shortened(&names, WIDTH - intro.width()))?;
         }
         Ok(())
     }
@@ -145,18 +164,16 @@ impl Explanation {
         let differences: Vec<String> =
             self.runner_up_differences().iter().map(|choice| atom(&choice.label, &choice.category)).collect();
         let rank = match best.log_weight - runner_up.log_weight < TIE {
-            true => "equally probable",
-            false => "the runner-up",
+            true => "equally probable: it differs in",
+            false => "the runner-up differs in",
         };
-        let text = format!("{rank}, differs in {}", differences.join(", "));
+        let text = format!("{rank} {}", differences.join(", "));
         paragraph(f, &format!("  {:>8}  ", percent(runner_up.probability)), 12, &text)
     }
 
     /// The categories of a joint explanation; many yes/no labels at `no` are only counted.
     fn choices(&self, joint: &JointExplanation) -> String {
-        let is_no = |label: &LabelExplanation, category: &str| {
-            category == NO && label.categories.len() == 2 && label.categories[0].name == YES
-        };
+        let is_no = |label: &LabelExplanation, category: &str| category == NO && is_yes_no(label);
         let both = || self.labels.iter().zip(&joint.choices);
         let n_no = both().filter(|(label, choice)| is_no(label, &choice.category)).count();
         let mut texts: Vec<String> = both()
@@ -171,6 +188,29 @@ impl Explanation {
         }
         if texts.is_empty() { "(no labels)".to_owned() } else { texts.join(", ") }
     }
+}
+
+/// The label and whose belief it is.
+fn title(label: &LabelExplanation) -> String {
+    let name = print::name(&label.name);
+    match &label.classifier {
+        None => format!("{name} (latent)"),
+        Some(classifier) if *classifier == label.name => name,
+        Some(classifier) => format!("{name} (from {})", print::name(classifier)),
+    }
+}
+
+/// The categories worth a line: of `yes` and `no` the first tells both.
+fn told(label: &LabelExplanation) -> &[CategoryExplanation] {
+    if is_yes_no(label) { &label.categories[..1] } else { &label.categories }
+}
+
+fn is_yes_no(label: &LabelExplanation) -> bool {
+    label.categories.iter().map(|category| category.name.as_str()).eq([YES, NO])
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// `0.500 -> 0.703  #######... ↑`, or the belief alone if nothing is possible.
@@ -205,15 +245,16 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
         .iter()
         .filter_map(|influence| {
             let change = influence.largest()?;
-            Some((influence, change, change.change?.abs())).filter(|(_, _, size)| *size >= MOVED)
+            Some((influence, change, change.change?.abs())).filter(|(_, _, change)| *change >= MOVED)
         })
         .collect();
-    changes.sort_by(|a, b| b.2.total_cmp(&a.2));
+    changes.sort_by_key(|(_, _, change)| Reverse(size(*change)));
     for (influence, change, _) in changes.iter().take(MANY) {
         let (Some(without), Some(with)) = (change.without, change.with) else { continue };
         let how = match (change.became, change.log_odds_change) {
-            (Some(Became::Certain), _) => " (certain)".to_owned(),
-            (Some(Became::Impossible), _) => " (impossible)".to_owned(),
+            (Some(Became::Certain), _) => " (now certain)".to_owned(),
+            (Some(Became::Impossible), _) => " (now impossible)".to_owned(),
+            (None, Some(difference)) if difference.abs() < 0.1 => format!(" ({difference:+.3} log-odds)"),
             (None, Some(difference)) => format!(" ({difference:+.2} log-odds)"),
             (None, None) => String::new(),
         };
@@ -229,8 +270,7 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
     match changes.len().saturating_sub(MANY) {
         0 if changes.is_empty() => writeln!(f, "     moved nothing"),
         0 => Ok(()),
-        1 => writeln!(f, "     and 1 more label"),
-        more => writeln!(f, "     and {more} more labels"),
+        more => writeln!(f, "     and {}", counted(more, "more label")),
     }
 }
 
@@ -275,8 +315,7 @@ fn pad(text: &str, width: usize) -> String {
 }
 
 /// As many names as fit, and how many do not.
-fn shortened(names: impl Iterator<Item = String>, width: usize) -> String {
-    let names: Vec<String> = names.collect();
+fn shortened(names: &[String], width: usize) -> String {
     let mut text = String::new();
     for (index, name) in names.iter().enumerate() {
         let more = format!(", and {} more", names.len() - index);
@@ -291,11 +330,21 @@ fn shortened(names: impl Iterator<Item = String>, width: usize) -> String {
     text
 }
 
+/// The text at its spaces, quoted names in one piece.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let (mut quoted, mut escaped) = (false, false);
+    text.split(move |c| {
+        quoted ^= c == '"' && !escaped;
+        escaped = quoted && c == '\\' && !escaped;
+        c == ' ' && !quoted
+    })
+}
+
 /// Words after a heading, broken between words where the line gets too long, the rest indented.
 fn paragraph(f: &mut fmt::Formatter<'_>, heading: &str, indent: usize, text: &str) -> fmt::Result {
     let mut line = heading.to_owned();
     let mut is_empty = true;
-    for word in text.split(' ') {
+    for word in words(text) {
         if !is_empty && line.width() + 1 + word.width() > WIDTH {
             writeln!(f, "{}", line.trim_end())?;
             line = " ".repeat(indent);
@@ -308,4 +357,26 @@ fn paragraph(f: &mut fmt::Formatter<'_>, heading: &str, indent: usize, text: &st
         is_empty = false;
     }
     writeln!(f, "{}", line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_names_stay_in_one_piece() {
+        let text = r#"a -> "two words" | "a \"b\\" & c"#;
+        assert_eq!(
+            words(text).collect::<Vec<_>>(),
+            ["a", "->", r#""two words""#, "|", r#""a \"b\\""#, "&", "c"]
+        );
+    }
+
+    #[test]
+    fn numbers_keep_what_matters() {
+        let shown = [0.0, 1e-300, 4e-4, 0.0005, 0.5, 0.9994, 0.9996, 1.0].map(probability);
+        assert_eq!(shown, ["0", "1e-300", "4e-4", "0.001", "0.500", "0.999", ">0.999", "1"]);
+        let shown = [0.0, 1e-300, 0.0005, 0.352, 0.9994, 0.9999, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "1e-298 %", "0.1 %", "35.2 %", "99.9 %", ">99.9 %", "100 %"]);
+    }
 }

@@ -140,10 +140,14 @@ impl Factors {
             network.of_label.push(variable);
         }
         for (factor, form) in self.list.iter().zip(forms) {
+            // Room for the variables of a rule that is taken apart, whether it is or not: an elimination order
+            // then fits every choice of forms.
+            let first = network.variables.len();
+            network.variables.extend(vec![UNUSED; factor.n_variables()]);
             match (form, &factor.shape) {
                 (Form::Table, _) => self.add_table(&mut network, factor, filled),
-                (Form::Apart, Shape::RankOne(q)) => add_fired(&mut network, factor.rule, q),
-                (Form::Apart, Shape::Logical(scope)) => self.add_chain(&mut network, factor, scope)?,
+                (Form::Apart, Shape::RankOne(q)) => add_fired(&mut network, first, factor.rule, q),
+                (Form::Apart, Shape::Logical(scope)) => self.add_chain(&mut network, first, factor, scope)?,
             }
         }
         Ok(network)
@@ -187,7 +191,13 @@ impl Factors {
         }
     }
 
-    fn add_chain(&self, network: &mut Network, factor: &Factor, scope: &[LabelId]) -> Result<()> {
+    fn add_chain(
+        &self,
+        network: &mut Network,
+        first: usize,
+        factor: &Factor,
+        scope: &[LabelId],
+    ) -> Result<()> {
         let rule = factor.rule;
         let diagram = factor.diagram.get_or_init(|| {
             let formula = self.model.rule(rule).formula().expect("only formulas are logical");
@@ -220,7 +230,8 @@ impl Factors {
                 table.extend((0..n_after).map(|after| f64::from(after == state)));
             }
             if n_after > 1 {
-                let after = network.add(n_after, Kind::Plain);
+                let after = first + index;
+                network.variables[after] = Variable { n_states: n_after, kind: Kind::Plain };
                 variables.push(after);
                 before = Some(after);
             } else {
@@ -233,8 +244,8 @@ impl Factors {
 }
 
 /// A rank-one rule taken apart: a fired variable, and per label the table (q, 1 − q).
-fn add_fired(network: &mut Network, rule: RuleId, q: &[(LabelId, Vec<f64>)]) {
-    let fired = network.add(2, Kind::Fired(rule));
+fn add_fired(network: &mut Network, fired: usize, rule: RuleId, q: &[(LabelId, Vec<f64>)]) {
+    network.variables[fired] = Variable { n_states: 2, kind: Kind::Fired(rule) };
     for (label, q) in q {
         let table = q.iter().flat_map(|&q| [q, 1.0 - q]).collect();
         let variables = network.of_label[label.index()].into_iter().chain([fired]).collect();
@@ -242,7 +253,18 @@ fn add_fired(network: &mut Network, rule: RuleId, q: &[(LabelId, Vec<f64>)]) {
     }
 }
 
+/// A variable that no table has.
+const UNUSED: Variable = Variable { n_states: 1, kind: Kind::Plain };
+
 impl Factor {
+    /// How many variables it takes when it is taken apart.
+    pub(crate) fn n_variables(&self) -> usize {
+        match &self.shape {
+            Shape::RankOne(_) => 1,
+            Shape::Logical(scope) => scope.len().saturating_sub(1),
+        }
+    }
+
     fn new(model: &Model, states: &States, id: RuleId) -> Self {
         let rule = model.rule(id);
         let p = rule.probability();

@@ -36,6 +36,14 @@ pub(crate) struct Order {
     pub(crate) clique_entries: f64,
 }
 
+impl Order {
+    /// Moves the variable at one place to another.
+    pub(crate) fn relocate(&mut self, from: usize, to: usize) {
+        let variable = self.variables.remove(from);
+        self.variables.insert(to, variable);
+    }
+}
+
 impl Graph {
     pub(crate) fn new(network: &Network) -> Self {
         let n = network.variables.len();

@@ -13,7 +13,9 @@ use crate::rule::RuleId;
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     /// Last variable fastest.
-    pub(crate) variables: Vec<usize>,
+    variables: Vec<usize>,
+    /// How many states each variable has in this table: a fired variable has a third one where it is extended.
+    sizes: Vec<usize>,
     pub(crate) size: usize,
     /// Where it starts in the workspace.
     pub(crate) offset: usize,
@@ -48,6 +50,12 @@ pub(crate) enum Step {
     ///                                                 b′(fired)  = w(fired) (b(silent) + b(fired))
     /// ```
     Weigh { input: usize, out: usize, rule: RuleId, stride: usize },
+    /// Gives a fired variable a third state, "either", which saves the next join one product in four.
+    ///
+    /// ```text
+    /// out(silent) = a(silent) b(silent)     out(fired) = a(fired) b(either) + a(silent) b(fired)
+    /// ```
+    Extend { input: usize, out: usize, stride: usize },
 }
 
 /// What a plan takes, known before it runs.
@@ -100,12 +108,14 @@ pub(crate) fn bytes(x: f64) -> String {
 }
 
 /// The steps before their offsets are worked out: enough to know the cost.
+#[derive(Clone)]
 pub(crate) struct Outline {
     tables: Vec<OutlineTable>,
     joins: Vec<(usize, usize)>,
     pub(crate) cost: Cost,
 }
 
+#[derive(Clone)]
 struct OutlineTable {
     /// Its variables as a bit set.
     variables: Vec<u64>,
@@ -120,6 +130,8 @@ struct Joined {
     work: f64,
     /// How many fired variables end: the smaller table is weighed for each.
     n_weighed: usize,
+    /// How many fired variables are in both tables and stay: the smaller table is extended for each.
+    n_extended: usize,
 }
 
 impl Outline {
@@ -201,14 +213,16 @@ impl Outline {
     fn joined(&self, network: &Network, a: usize, b: usize, users: &[Vec<usize>]) -> Joined {
         let (a, b) = (&self.tables[a].variables, &self.tables[b].variables);
         let union: Vec<u64> = a.iter().zip(b).map(|(a, b)| a | b).collect();
-        let mut joined = Joined { kept: union.clone(), size: 1.0, work: 1.0, n_weighed: 0 };
+        let mut joined = Joined { kept: union.clone(), size: 1.0, work: 1.0, n_weighed: 0, n_extended: 0 };
         for variable in bits(&union) {
             let has = |set: &[u64]| set[variable / 64] >> (variable % 64) & 1 == 1;
             let shared = has(a) && has(b);
             let ends = users[variable].len() == 1 + usize::from(shared);
             let Variable { n_states, kind } = network.variables[variable];
             let fired = matches!(kind, Kind::Fired(_));
-            joined.work *= if fired && shared && !ends { 4.0 } else { n_states as f64 };
+            let or = fired && shared && !ends;
+            joined.work *= if or { 3.0 } else { n_states as f64 };
+            joined.n_extended += usize::from(or);
             if ends {
                 joined.kept[variable / 64] &= !(1 << (variable % 64));
                 joined.n_weighed += usize::from(fired);
@@ -247,7 +261,8 @@ impl Plan {
         // Position in the outline to position in the plan, which has more tables: the weighed ones.
         let mut place: Vec<usize> = Vec::new();
         for (leaf, table) in network.leaves.iter().zip(&outline.tables) {
-            place.push(plan.add(network, leaf.variables.clone(), table.fixed));
+            let sizes = leaf.variables.iter().map(|&v| network.variables[v].n_states).collect();
+            place.push(plan.add(leaf.variables.clone(), sizes, table.fixed));
         }
         let mut used = vec![false; outline.tables.len()];
         for (index, &(a, b)) in outline.joins.iter().enumerate() {
@@ -262,9 +277,9 @@ impl Plan {
         plan
     }
 
-    fn add(&mut self, network: &Network, variables: Vec<usize>, fixed: bool) -> usize {
-        let size = variables.iter().map(|&v| network.variables[v].n_states).product();
-        self.tables.push(Table { variables, size, offset: self.size, fixed });
+    fn add(&mut self, variables: Vec<usize>, sizes: Vec<usize>, fixed: bool) -> usize {
+        let size = sizes.iter().product();
+        self.tables.push(Table { variables, sizes, size, offset: self.size, fixed });
         self.size += size;
         self.tables.len() - 1
     }
@@ -276,49 +291,73 @@ impl Plan {
         let mut union = self.tables[a].variables.clone();
         union.extend(self.tables[b].variables.iter().filter(|v| !self.tables[a].variables.contains(v)));
         for &variable in &union {
-            if let (Kind::Fired(rule), false) = (network.variables[variable].kind, kept(&variable)) {
-                b = self.weigh(network, b, variable, rule);
+            let shared = [a, b].iter().all(|&table| self.tables[table].variables.contains(&variable));
+            match network.variables[variable].kind {
+                Kind::Fired(rule) if !kept(&variable) => b = self.weigh(b, variable, rule),
+                Kind::Fired(_) if shared => b = self.extend(b, variable),
+                _ => {}
             }
         }
         let variables: Vec<usize> = union.iter().copied().filter(kept).collect();
         let summed: Vec<usize> = union.iter().copied().filter(|v| !kept(v)).collect();
-        let out = self.add(network, variables.clone(), result.fixed);
+        let sizes = variables.iter().map(|&v| network.variables[v].n_states).collect();
+        let out = self.add(variables.clone(), sizes, result.fixed);
         let digits = |variables: &[usize]| -> Vec<Vec<At>> {
-            variables.iter().map(|&v| self.digit(network, v, [a, b, out])).collect()
+            variables.iter().map(|&v| self.digit(network.variables[v].n_states, v, [a, b, out])).collect()
         };
         let (kept, summed) = (Loops::new(&digits(&variables)), Loops::new(&digits(&summed)));
         self.steps.push(Step::Join { a, b, out, kept, summed });
         out
     }
 
-    fn weigh(&mut self, network: &Network, input: usize, variable: usize, rule: RuleId) -> usize {
-        let (variables, fixed) = (self.tables[input].variables.clone(), self.tables[input].fixed);
-        let stride = stride(network, &variables, variable).expect("both tables have a variable that ends");
-        let out = self.add(network, variables, fixed);
+    fn weigh(&mut self, input: usize, variable: usize, rule: RuleId) -> usize {
+        let table = self.tables[input].clone();
+        let stride = table.stride(variable).expect("both tables have a variable that ends");
+        let out = self.add(table.variables, table.sizes, table.fixed);
         self.steps.push(Step::Weigh { input, out, rule, stride });
         out
     }
 
+    fn extend(&mut self, input: usize, variable: usize) -> usize {
+        let mut table = self.tables[input].clone();
+        let stride = table.stride(variable).expect("both tables have a variable that is shared");
+        let place = table.place(variable).expect("it has a stride");
+        table.sizes[place] = 3;
+        let out = self.add(table.variables, table.sizes, table.fixed);
+        self.steps.push(Step::Extend { input, out, stride });
+        out
+    }
+
     /// The offsets that a variable's states stand for in a join.
-    fn digit(&self, network: &Network, variable: usize, [a, b, out]: [usize; 3]) -> Vec<At> {
-        let stride = |table: usize| stride(network, &self.tables[table].variables, variable);
-        let (in_a, in_b, in_out) = (stride(a), stride(b), stride(out));
+    fn digit(&self, n_states: usize, variable: usize, [a, b, out]: [usize; 3]) -> Vec<At> {
+        let [in_a, in_b, in_out] = [a, b, out].map(|table| self.tables[table].stride(variable).unwrap_or(0));
         let at = |u: usize, v: usize, w: usize| At {
-            a: (in_a.unwrap_or(0) * u) as u32,
-            b: (in_b.unwrap_or(0) * v) as u32,
-            out: (in_out.unwrap_or(0) * w) as u32,
+            a: (in_a * u) as u32,
+            b: (in_b * v) as u32,
+            out: (in_out * w) as u32,
         };
-        let or = matches!(network.variables[variable].kind, Kind::Fired(_));
-        if or && in_a.is_some() && in_b.is_some() && in_out.is_some() {
-            return vec![at(0, 0, 0), at(0, 1, 1), at(1, 0, 1), at(1, 1, 1)];
+        let extended = self.tables[b].n_states(variable).is_some_and(|n| n > n_states);
+        if extended {
+            let (silent, fired, either) = (0, 1, 2);
+            return vec![at(silent, silent, silent), at(silent, fired, fired), at(fired, either, fired)];
         }
-        (0..network.variables[variable].n_states).map(|state| at(state, state, state)).collect()
+        (0..n_states).map(|state| at(state, state, state)).collect()
     }
 }
 
-fn stride(network: &Network, variables: &[usize], variable: usize) -> Option<usize> {
-    let place = variables.iter().position(|&v| v == variable)?;
-    Some(variables[place + 1..].iter().map(|&v| network.variables[v].n_states).product())
+impl Table {
+    fn place(&self, variable: usize) -> Option<usize> {
+        self.variables.iter().position(|&v| v == variable)
+    }
+
+    fn n_states(&self, variable: usize) -> Option<usize> {
+        self.place(variable).map(|place| self.sizes[place])
+    }
+
+    /// How far apart two neighboring states of a variable are.
+    fn stride(&self, variable: usize) -> Option<usize> {
+        self.place(variable).map(|place| self.sizes[place + 1..].iter().product())
+    }
 }
 
 impl Loops {

@@ -3,22 +3,33 @@
 //! Its budget is counted in work and depends on the model alone, never on the clock or the number of rows: the
 //! same model always compiles to the same plan.
 
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
 use super::network::{Factors, Filled, Form, Network};
-use super::order::{Graph, HEURISTICS};
+use super::order::{Graph, HEURISTICS, Order};
 use super::plan::{Outline, Plan};
 use crate::error::{Error, Result};
 
 /// Work is counted in units of about a nanosecond. The search stops when it has cost about as much as this many
 /// rows of the best plan so far ...
-const ROWS_WORTH: f64 = 300.0;
+const ROWS_WORTH: f64 = 1000.0;
 /// ... but not before this much work ...
 const LEAST_WORK: f64 = 1e5;
 /// ... and not after this much.
-const MOST_WORK: f64 = 4e8;
+const MOST_WORK: f64 = 1.2e9;
 
-/// The best plan so far and how it was found.
-struct Best {
+/// How far a variable is moved in an order to see whether that is cheaper.
+const REACH: usize = 12;
+
+/// By how much a change may make a plan dearer at the beginning of the search.
+const TOLERANCE: f64 = 0.1;
+
+/// A plan and how it was found.
+#[derive(Clone)]
+struct Candidate {
     forms: Vec<Form>,
+    order: Order,
     outline: Outline,
     price: f64,
 }
@@ -37,10 +48,9 @@ pub(crate) fn search(factors: &Factors, maximum: bool) -> Result<(Network, Outli
     }
     let mut search = Search { factors, work: 0.0, seed: 0, best: None };
     for forms in starting_forms(factors, &choices) {
-        search.try_forms(&forms, 4)?;
+        search.try_forms(&forms, 6)?;
     }
-    search.flip(&choices)?;
-    search.polish()?;
+    search.anneal(&choices)?;
     let best = search.best.expect("at least one choice of forms was tried");
     Ok((factors.network(&best.forms, Filled::Yes)?, best.outline))
 }
@@ -70,7 +80,7 @@ struct Search<'a> {
     factors: &'a Factors,
     work: f64,
     seed: u64,
-    best: Option<Best>,
+    best: Option<Candidate>,
 }
 
 impl Search<'_> {
@@ -78,9 +88,9 @@ impl Search<'_> {
         self.best.as_ref().map_or(f64::INFINITY, |best| best.price)
     }
 
-    /// Whether `share` of the budget is spent.
-    fn is_spent(&self, share: f64) -> bool {
-        self.work > share * (ROWS_WORTH * self.price()).clamp(LEAST_WORK, MOST_WORK)
+    /// How much of the budget is spent; 1 and above means all of it.
+    fn spent(&self) -> f64 {
+        self.work / (ROWS_WORTH * self.price()).clamp(LEAST_WORK, MOST_WORK)
     }
 
     /// A few orders for one choice of forms.
@@ -93,58 +103,115 @@ impl Search<'_> {
         };
         let graph = Graph::new(&network);
         for trial in 0..trials {
-            self.try_order(forms, &network, &graph, trial);
+            if let Some(candidate) = self.greedy(forms, &network, &graph, trial, self.price()) {
+                self.keep_if_best(&candidate);
+            }
         }
         Ok(())
     }
 
     /// One greedy order: the first few without noise, then shaken more and more, then less again.
-    fn try_order(&mut self, forms: &[Form], network: &Network, graph: &Graph, trial: u64) {
+    fn greedy(
+        &mut self,
+        forms: &[Form],
+        network: &Network,
+        graph: &Graph,
+        trial: u64,
+        limit: f64,
+    ) -> Option<Candidate> {
         let heuristic = HEURISTICS[(trial % 3) as usize];
         let noise = if trial < 3 { 0.0 } else { [0.1, 0.3, 0.6, 1.0][(trial / 3 % 4) as usize] };
         self.seed += 1;
-        let limit = self.price();
         self.work += 1000.0 + 50.0 * network.variables.len() as f64;
-        let Some(order) = graph.eliminate(heuristic, noise, self.seed, limit, &mut self.work) else { return };
+        let order = graph.eliminate(heuristic, noise, self.seed, limit, &mut self.work)?;
+        self.candidate(forms, network, order, limit)
+    }
+
+    /// What an order comes to, unless that is above `limit`.
+    fn candidate(
+        &mut self,
+        forms: &[Form],
+        network: &Network,
+        order: Order,
+        limit: f64,
+    ) -> Option<Candidate> {
         self.work += 500.0 * network.leaves.len() as f64;
-        let Some(outline) = Outline::new(network, &order, limit) else { return };
+        let outline = Outline::new(network, &order, limit)?;
         let price = outline.cost.price();
-        if price < limit {
-            self.best = Some(Best { forms: forms.to_vec(), outline, price });
+        Some(Candidate { forms: forms.to_vec(), order, outline, price })
+    }
+
+    fn keep_if_best(&mut self, candidate: &Candidate) {
+        if candidate.price < self.price() {
+            self.best = Some(candidate.clone());
         }
     }
 
-    /// Takes single rules apart, or puts them together, where that is cheaper.
-    fn flip(&mut self, choices: &[Vec<Form>]) -> Result<()> {
+    /// Spends the budget on small changes: a variable moved within the order, a rule taken apart or put together,
+    /// now and then a new order. A change for the worse is kept too as long as it is small, and how small falls
+    /// to nothing: so the search leaves the valley where it began.
+    fn anneal(&mut self, choices: &[Vec<Form>]) -> Result<()> {
         let free: Vec<usize> = (0..choices.len()).filter(|&rule| choices[rule].len() > 1).collect();
-        loop {
-            let before = self.price();
-            for &rule in &free {
-                if self.is_spent(0.4) {
-                    return Ok(());
-                }
-                let mut forms = self.best.as_ref().expect("starting forms were tried").forms.clone();
-                forms[rule] = if forms[rule] == Form::Table { Form::Apart } else { Form::Table };
-                self.try_forms(&forms, 6)?;
-            }
-            if self.price() >= before {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Spends the rest of the budget on orders for the best forms.
-    fn polish(&mut self) -> Result<()> {
-        let forms = self.best.as_ref().expect("starting forms were tried").forms.clone();
-        let network = self.factors.network(&forms, Filled::No)?;
-        let graph = Graph::new(&network);
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let mut current = self.best.clone().expect("starting forms were tried");
+        let mut network = self.factors.network(&current.forms, Filled::No)?;
+        let n = current.order.variables.len();
         for trial in 3.. {
-            if network.variables.is_empty() || self.is_spent(1.0) {
+            let spent = self.spent();
+            if n < 3 || spent >= 1.0 {
                 break;
             }
-            self.try_order(&forms, &network, &graph, trial);
+            let limit = current.price * (1.0 + TOLERANCE * (1.0 - spent) * rng.random::<f64>());
+            let next = match rng.random_range(0..40) {
+                0 => self.greedy(&current.forms, &network, &Graph::new(&network), trial, limit),
+                1..=8 if !free.is_empty() => {
+                    let rule = free[rng.random_range(0..free.len())];
+                    self.flipped(&current, rule, limit, &mut rng)
+                }
+                _ => {
+                    let mut order = current.order.clone();
+                    for _ in 0..rng.random_range(1..=2) {
+                        let from = rng.random_range(0..n);
+                        let to = (from + rng.random_range(0..=2 * REACH)).saturating_sub(REACH).min(n - 1);
+                        order.relocate(from, to);
+                    }
+                    self.candidate(&current.forms, &network, order, limit)
+                }
+            };
+            let Some(next) = next else { continue };
+            self.keep_if_best(&next);
+            if next.forms != current.forms {
+                network = self.factors.network(&next.forms, Filled::No)?;
+            }
+            current = next;
         }
         Ok(())
+    }
+
+    /// One rule in its other form, its variables at a new place of the order.
+    fn flipped(
+        &mut self,
+        current: &Candidate,
+        rule: usize,
+        limit: f64,
+        rng: &mut ChaCha8Rng,
+    ) -> Option<Candidate> {
+        let (mut forms, mut order) = (current.forms.clone(), current.order.clone());
+        forms[rule] = if forms[rule] == Form::Table { Form::Apart } else { Form::Table };
+        let network = self.factors.network(&forms, Filled::No).ok()?;
+        self.work += 100.0 * network.leaves.len() as f64;
+        if forms[rule] == Form::Apart {
+            let factor = &self.factors.list[rule];
+            if factor.n_variables() > 1 {
+                // A whole chain of variables: a new order finds the places.
+                return self.greedy(&forms, &network, &Graph::new(&network), 0, limit);
+            }
+            let before: usize = self.factors.list[..rule].iter().map(|factor| factor.n_variables()).sum();
+            let variable = network.of_label.iter().flatten().count() + before;
+            let from = order.variables.iter().position(|&v| v == variable).expect("orders are complete");
+            order.relocate(from, rng.random_range(0..order.variables.len()));
+        }
+        self.candidate(&forms, &network, order, limit)
     }
 }
 

@@ -195,6 +195,9 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 let input = slots(before, &plan.tables[*input]);
                 weigh::<S, L>(input, result, &self.weights[rule.index()], *stride);
             }
+            Step::Extend { input, stride, .. } => {
+                extend::<S, L>(slots(before, &plan.tables[*input]), result, *stride);
+            }
         }
     }
 
@@ -222,6 +225,10 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 let slots = &mut before[input.offset..input.offset + input.size];
                 weigh::<S, L>(result, slots, &self.weights[rule.index()], *stride);
             }
+            Step::Extend { input, stride, .. } => {
+                let input = &plan.tables[*input];
+                extend_back::<S, L>(result, &mut before[input.offset..input.offset + input.size], *stride);
+            }
         }
     }
 }
@@ -230,7 +237,7 @@ impl Step {
     /// The table that the step computes.
     pub(crate) fn out(&self) -> usize {
         match self {
-            Step::Join { out, .. } | Step::Weigh { out, .. } => *out,
+            Step::Join { out, .. } | Step::Weigh { out, .. } | Step::Extend { out, .. } => *out,
         }
     }
 }
@@ -379,6 +386,34 @@ fn weigh<S: Semiring, const L: usize>(
             out[at + stride][l] = S::mul(w_fired[l], S::add(silent[l], fired[l]));
         }
     }
+}
+
+/// Adds the state "either"; see [`Step::Extend`].
+fn extend<S: Semiring, const L: usize>(input: &[Lane<L>], out: &mut [Lane<L>], stride: usize) {
+    for (from, to) in pairs(input.len(), stride).zip(triples(out.len(), stride)) {
+        let (silent, fired) = (input[from], input[from + stride]);
+        out[to] = silent;
+        out[to + stride] = fired;
+        for l in 0..L {
+            out[to + 2 * stride][l] = S::add(silent[l], fired[l]);
+        }
+    }
+}
+
+/// The derivative of [`extend`]: "either" counts for both states.
+fn extend_back<S: Semiring, const L: usize>(result: &[Lane<L>], d_input: &mut [Lane<L>], stride: usize) {
+    for (to, from) in pairs(d_input.len(), stride).zip(triples(result.len(), stride)) {
+        for l in 0..L {
+            let either = result[from + 2 * stride][l];
+            d_input[to][l] = S::add(result[from][l], either);
+            d_input[to + stride][l] = S::add(result[from + stride][l], either);
+        }
+    }
+}
+
+/// The entries in which a three-state variable of this stride is in its first state.
+fn triples(size: usize, stride: usize) -> impl Iterator<Item = usize> {
+    (0..size).step_by(3 * stride).flat_map(move |start| start..start + stride)
 }
 
 /// The entries in which a two-state variable of this stride is in its first state.
