@@ -6,8 +6,8 @@ mod diagnostic;
 mod error;
 mod evidence;
 mod expectation;
-mod export;
 mod explain;
+mod export;
 mod formula;
 mod infer;
 mod json;
@@ -26,11 +26,11 @@ pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use error::{Error, Result};
 pub use evidence::Evidence;
 pub use expectation::{Comparison, Condition, Expectation, Given};
-pub use export::{ExportFormat, export, export_uai_names};
 pub use explain::{
     Became, CategoryExplanation, Change, Choice, Explainer, Explanation, Influence, JointExplanation,
     LabelExplanation, MOVED, RuleExplanation, RuleKind,
 };
+pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::{Cost, Enumeration, JunctionTree, Limits, MaxProductTree};
 pub use json::json_schema;
