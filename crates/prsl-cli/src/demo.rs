@@ -128,17 +128,15 @@ impl Demo {
         let legend: Vec<_> = legend
             .map(|((glyph, style), category)| format!("{} {}", styled(*style, glyph), category.name))
             .collect();
-        writeln!(text, "       {}\n", legend.join("   "))?;
-        let changed = self.explanations.iter().filter(|explanation| mind_changed(explanation)).count();
-        writeln!(
-            text,
-            "In {changed} of {} rows the rules changed the camera's mind. {}\n",
-            self.explanations.len(),
-            self.impossible_row().map_or_else(String::new, |row| format!(
-                "Row {row} cannot be: a colleague noted\n\
-            `walking`, but the shoe stood still, and a rule of probability 1 knows no exceptions."
-            ))
-        )?;
+        let mark = styled(style::WARNING, "!");
+        writeln!(text, "       {}   {mark} the rules changed the camera's mind\n", legend.join("   "))?;
+        if let Some(row) = self.impossible_row() {
+            writeln!(
+                text,
+                "Row {row} cannot be: a colleague noted `walking`, but the shoe stood still, and a rule of"
+            )?;
+            writeln!(text, "probability 1 knows no exceptions. The other rows are answered all the same.\n")?;
+        }
         Ok(())
     }
 
