@@ -30,7 +30,7 @@ const RULE: &str = "rule 0.9 hands_up: overhead -> high";
 #[command(after_help = "\
 Examples:
   prsl demo
-  prsl demo /tmp/warehouse
+  prsl demo ~/warehouse
 
 Writes warehouse.prsl, beliefs.csv and predictions.csv, and never over files that have been changed.")]
 pub struct Arguments {
