@@ -1,3 +1,30 @@
-//! The `prsl` command.
+//! The `prsl` command: write rules down, check them, ask them, read why.
 
-fn main() {}
+mod arguments;
+mod check;
+mod completions;
+mod demo;
+mod explain;
+mod export;
+mod failure;
+mod fmt;
+mod memory;
+mod model;
+mod output;
+mod predict;
+mod progress;
+mod schema;
+mod shift;
+mod style;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    match arguments::Arguments::parse().run() {
+        Ok(exit) => exit,
+        Err(error) => failure::report(&error),
+    }
+}

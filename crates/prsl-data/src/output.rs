@@ -29,6 +29,25 @@ pub enum Target {
     Writer(Box<dyn Write + Send>, String),
 }
 
+impl Target {
+    /// Writes all of it at once, for what is no table.
+    ///
+    /// ```
+    /// use prsl_data::Target;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("model.prsl");
+    /// Target::File(path.clone()).write_all(b"label alarm\n")?;
+    /// assert_eq!(std::fs::read_to_string(&path)?, "label alarm\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_all(self, bytes: &[u8]) -> Result<()> {
+        let mut output = Output::create(self)?;
+        output.write_all(bytes).map_err(|cause| Error::Write { file: output.name.clone(), cause })?;
+        output.finish()
+    }
+}
+
 impl From<&Path> for Target {
     /// Takes `-` for standard output.
     fn from(path: &Path) -> Target {

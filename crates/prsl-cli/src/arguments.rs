@@ -1,0 +1,127 @@
+//! The command line as a whole: which subcommands there are, and which arguments several of them share.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use prsl::Limits;
+use prsl_data::BeliefOptions;
+
+use crate::memory::Memory;
+use crate::{check, completions, demo, explain, export, fmt, predict, schema, style};
+
+const EXAMPLES: &str = "\
+Examples:
+  prsl demo                                    see it work, and get files to play with
+  prsl check warehouse.prsl                    are the rules sound?
+  prsl predict warehouse.prsl beliefs.csv      what do the beliefs become under the rules?
+  prsl explain warehouse.prsl beliefs.csv --row 7
+
+Exit codes: 0 done, 1 `check` has findings or `fmt --check` a difference, 2 wrong usage,
+3 the model or the data cannot be used.";
+
+/// Classifiers' beliefs, corrected by rules that experts wrote down.
+///
+/// Each classifier says how probable it finds the categories of one label, and rules relate the labels, such as
+///
+///   rule 0.8: high & standing -> overhead
+///
+/// prsl answers with the beliefs that follow from both, and tells which rule moved what.
+#[derive(Debug, Parser)]
+#[command(name = "prsl", bin_name = "prsl", version, after_help = EXAMPLES, styles = style::HELP, max_term_width = 100)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Arguments),
+    Fmt(fmt::Arguments),
+    Predict(predict::Arguments),
+    Explain(explain::Arguments),
+    Export(export::Arguments),
+    Demo(demo::Arguments),
+    Schema(schema::Arguments),
+    Completions(completions::Arguments),
+}
+
+impl Arguments {
+    /// Does what was asked for.
+    pub fn run(self) -> Result<ExitCode> {
+        match self.command {
+            Command::Check(arguments) => arguments.run(),
+            Command::Fmt(arguments) => arguments.run(),
+            Command::Predict(arguments) => arguments.run(),
+            Command::Explain(arguments) => arguments.run(),
+            Command::Export(arguments) => arguments.run(),
+            Command::Demo(arguments) => arguments.run(),
+            Command::Schema(arguments) => arguments.run(),
+            Command::Completions(arguments) => arguments.run(),
+        }
+    }
+}
+
+/// A model, a table of beliefs about it, and how to take them.
+#[derive(Debug, clap::Args)]
+pub struct Question {
+    /// The model, `.prsl` text or JSON; `-` is standard input
+    pub model: PathBuf,
+    /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
+    ///
+    /// Columns are named `label=category`, or by a category that only one label has, or, for observed categories and
+    /// yes/no labels, by the label. Empty cells of a label share what the others leave of 1; a label without any
+    /// takes its prior.
+    pub beliefs: PathBuf,
+    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
+    #[arg(long)]
+    pub normalize: bool,
+    /// Skip columns that the model does not know, instead of refusing them
+    #[arg(long)]
+    pub ignore_extra: bool,
+    /// The most memory for exact inference: bytes, or with a unit as in 512MiB, 2GiB or 500MB
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    pub memory: Memory,
+}
+
+impl Question {
+    /// Refuses to read both from standard input.
+    pub fn check(&self, subcommand: &str) -> Result<()> {
+        let standard_input = Path::new("-");
+        if self.model == standard_input && self.beliefs == standard_input {
+            let message = "MODEL and BELIEFS cannot both be `-`; name a file for one of them";
+            return Err(usage(subcommand, ErrorKind::ArgumentConflict, message));
+        }
+        Ok(())
+    }
+
+    /// How the table is taken.
+    pub fn options(&self) -> BeliefOptions {
+        BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra }
+    }
+
+    /// What inference may take.
+    pub fn limits(&self) -> Limits {
+        Limits { memory: self.memory.bytes }
+    }
+}
+
+/// The complaint that a subcommand is used in a wrong way.
+pub fn usage(subcommand: &str, kind: ErrorKind, message: impl std::fmt::Display) -> anyhow::Error {
+    let mut command = Arguments::command();
+    command.build();
+    let command = command.find_subcommand_mut(subcommand).expect("only subcommands complain");
+    command.error(kind, message).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,132 @@
+//! `prsl check`: what is questionable about the rules.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use prsl::Diagnostic;
+use prsl::lint::{self, Finding, Severity};
+use serde::Serialize;
+
+use crate::failure::{FINDINGS, InvalidText, UNUSABLE};
+use crate::model::ModelFile;
+use crate::output;
+use crate::style::{self, styled};
+
+/// Check the rules of a model: contradictions, rules that say nothing or say it twice, failed expectations
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl check warehouse.prsl
+  prsl check --format json warehouse.prsl
+
+`expect` lines of the model are run as its tests:
+  expect standing, high => overhead > 0.6
+
+Exits with 1 if there are findings (notes do not count), and with 3 if the text is no model at all. In JSON its \
+errors look like findings with the code `syntax`.")]
+pub struct Arguments {
+    /// The model, `.prsl` text or JSON; `-` is standard input
+    model: PathBuf,
+    /// How the findings are written
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+/// How findings and explanations are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+impl Arguments {
+    /// Checks, and shows what was found.
+    pub fn run(self) -> Result<ExitCode> {
+        let file = match ModelFile::read(&self.model) {
+            Err(error) if self.format == Format::Json => return errors_in_json(error),
+            file => file?,
+        };
+        let report = Report::new(&file);
+        match self.format {
+            Format::Text => output::print(&report.text(&file))?,
+            Format::Json => report.print_json()?,
+        }
+        Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FINDINGS) })
+    }
+}
+
+/// Programs get the errors of a text like findings; no other error has a place in the text.
+fn errors_in_json(error: anyhow::Error) -> Result<ExitCode> {
+    let invalid = error.downcast::<InvalidText>()?;
+    Report::of_errors(&invalid).print_json()?;
+    Ok(ExitCode::from(UNUSABLE))
+}
+
+/// What is questionable about a model, and what is worth knowing.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    file: String,
+    /// What somebody should act on.
+    findings: Vec<Finding>,
+    notes: Vec<Finding>,
+}
+
+impl Report {
+    /// Checks a model.
+    pub fn new(file: &ModelFile) -> Report {
+        let (findings, notes) = lint::check(&file.document).into_iter().partition(Finding::counts);
+        Report { file: file.name.clone(), findings, notes }
+    }
+
+    /// The errors of a text that is no model.
+    fn of_errors(invalid: &InvalidText) -> Report {
+        let finding = |error: &Diagnostic| {
+            let (line, column) = error.position(invalid.diagnostics.source());
+            Finding {
+                severity: Severity::Error,
+                code: "syntax",
+                span: error.span.clone(),
+                line,
+                column,
+                message: error.message.clone(),
+                help: error.help.clone(),
+                related: Vec::new(),
+            }
+        };
+        let findings = invalid.diagnostics.list().iter().map(finding).collect();
+        Report { file: invalid.file.clone(), findings, notes: Vec::new() }
+    }
+
+    fn print_json(&self) -> Result<()> {
+        output::write(&(serde_json::to_string_pretty(self)? + "\n"), None)
+    }
+
+    /// For people, with colors.
+    pub fn text(&self, file: &ModelFile) -> String {
+        let mut text = String::new();
+        for finding in self.findings.iter().chain(&self.notes) {
+            text.push_str(&style::diagnostics(&finding.render(&self.file, file.document.source())));
+            text.push('\n');
+        }
+        text + &self.closing() + "\n"
+    }
+
+    /// `2 findings, 3 notes` or `no findings (1 note)`.
+    fn closing(&self) -> String {
+        let notes = counted(self.notes.len(), "note");
+        match (self.findings.len(), self.notes.len()) {
+            (0, 0) => styled(style::GOOD, "no findings"),
+            (0, _) => format!("{} ({notes})", styled(style::GOOD, "no findings")),
+            (n, 0) => styled(style::ERROR, counted(n, "finding")),
+            (n, _) => format!("{}, {notes}", styled(style::ERROR, counted(n, "finding"))),
+        }
+    }
+}
+
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}

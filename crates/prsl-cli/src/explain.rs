@@ -1,0 +1,69 @@
+//! `prsl explain`: which rule moved what.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use prsl::{Explainer, Explanation};
+use prsl_data::{BeliefReader, TableReader};
+
+use crate::arguments::Question;
+use crate::check::Format;
+use crate::model::ModelFile;
+use crate::{output, style};
+
+/// Explain the answer for one row: which rule moved which category, from what to what
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl explain warehouse.prsl beliefs.csv --row 7
+  prsl explain warehouse.prsl beliefs.csv --row 7 --format json")]
+pub struct Arguments {
+    #[command(flatten)]
+    question: Question,
+    /// The row; rows count from 1, and the header does not count
+    #[arg(long, value_name = "N", value_parser = row_number)]
+    row: u64,
+    /// How the explanation is written
+    #[arg(long, default_value = "text")]
+    format: Format,
+}
+
+impl Arguments {
+    /// Explains, and shows it.
+    pub fn run(self) -> Result<ExitCode> {
+        self.question.check("explain")?;
+        let file = ModelFile::read(&self.question.model)?;
+        let table = TableReader::open(&self.question.beliefs)?;
+        let beliefs = BeliefReader::new(file.document.model(), table, self.question.options())?;
+        let explainer = Explainer::compile_within(file.document.model(), self.question.limits())?;
+        let explanation = explain(&explainer, beliefs, self.row)?;
+        match self.format {
+            Format::Text => output::print(&style::explanation(&explanation.to_string()))?,
+            Format::Json => output::write(&(explanation.to_json() + "\n"), None)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn row_number(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("rows count from 1".to_owned()),
+        Ok(row) => Ok(row),
+        Err(_) => Err("expected a whole number, 1 or more".to_owned()),
+    }
+}
+
+/// Explains a row of a table.
+pub fn explain(explainer: &Explainer, mut beliefs: BeliefReader, row: u64) -> Result<Explanation> {
+    const CHUNK: u64 = 1000;
+    let mut before = 0;
+    // Never reads beyond the row that was asked for: what is wrong there is not of interest.
+    while let Some(chunk) = beliefs.next_chunk((row - before).min(CHUNK) as usize)? {
+        before += chunk.n_rows() as u64;
+        if before == row {
+            return Ok(explainer.explain_row(chunk.row(chunk.n_rows() - 1))?);
+        }
+    }
+    let rows = if before == 1 { "1 row".to_owned() } else { format!("{before} rows") };
+    bail!("there is no row {row}: `{}` has {rows}", beliefs.table().name())
+}

@@ -1,0 +1,73 @@
+//! `prsl export`: models for other programs.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use prsl::{Evidence, ExportFormat, Model};
+
+use crate::model::{self, ModelFile};
+use crate::output;
+
+/// Write a model for other programs
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl export warehouse.prsl --to json -o warehouse.json
+  prsl export warehouse.json --to prsl
+  prsl export warehouse.prsl --to dot | dot -Tsvg > warehouse.svg")]
+pub struct Arguments {
+    /// The model, `.prsl` text or JSON; `-` is standard input
+    model: PathBuf,
+    /// The language
+    #[arg(long, value_name = "FORMAT")]
+    to: Language,
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// What models can be written in.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Language {
+    /// The model in JSON, as `prsl` reads it (its schema: `prsl schema`)
+    Json,
+    /// The model as text, as `prsl` reads it
+    Prsl,
+    /// A Markov network in the format of the UAI competitions
+    Uai,
+    /// What the numbers of the UAI format stand for, tab-separated
+    UaiNames,
+    /// A Bayesian network in the Interchange Format; each rule is a node to be observed as `true`
+    Bif,
+    /// A ProbLog program
+    Problog,
+    /// A picture for Graphviz
+    Dot,
+}
+
+impl Language {
+    fn write(self, model: &Model) -> prsl::Result<String> {
+        let export = |format| prsl::export(model, &Evidence::new(), format);
+        match self {
+            Language::Json => Ok(model.to_json()),
+            Language::Prsl => Ok(model.to_string()),
+            Language::Uai => export(ExportFormat::Uai),
+            Language::UaiNames => prsl::export_uai_names(model),
+            Language::Bif => export(ExportFormat::Bif),
+            Language::Problog => export(ExportFormat::ProbLog),
+            Language::Dot => export(ExportFormat::Dot),
+        }
+    }
+}
+
+impl Arguments {
+    /// Writes the model.
+    pub fn run(self) -> Result<ExitCode> {
+        let file = ModelFile::read(&self.model)?;
+        let text = model::valid(self.to.write(file.document.model()), &file.name)?;
+        output::write(&text, self.output.as_deref())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,85 @@
+//! What went wrong, told to people, and the exit code that tells it to programs.
+
+use std::process::ExitCode;
+
+use prsl::Diagnostics;
+use prsl_data::{ColumnsProblem, RowProblem};
+
+use crate::output;
+use crate::style::{self, styled};
+
+/// `check` has findings, or `fmt --check` a difference.
+pub const FINDINGS: u8 = 1;
+/// The command is used in a wrong way.
+pub const USAGE: u8 = 2;
+/// The model or the data cannot be used.
+pub const UNUSABLE: u8 = 3;
+
+/// A model text with errors, and the file it is from.
+#[derive(Debug)]
+pub struct InvalidText {
+    /// The file.
+    pub file: String,
+    /// Everything that is wrong with it.
+    pub diagnostics: Diagnostics,
+}
+
+impl std::fmt::Display for InvalidText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.diagnostics.render(&self.file))
+    }
+}
+
+impl std::error::Error for InvalidText {}
+
+/// Tells people what went wrong, and returns the exit code.
+pub fn report(error: &anyhow::Error) -> ExitCode {
+    if output::is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(error) = error.downcast_ref::<clap::Error>() {
+        let _ = error.print(); // if nobody listens, there is nobody to tell
+        return ExitCode::from(USAGE);
+    }
+    if let Some(invalid) = error.downcast_ref::<InvalidText>() {
+        output::complain(&style::diagnostics(&invalid.to_string()));
+        return ExitCode::from(UNUSABLE);
+    }
+    let message = format!("{error:#}");
+    let mut text = format!("{}: {}\n", styled(style::ERROR, "error"), without_number(&message));
+    if let Some(advice) = advice(error) {
+        text.push_str(&format!("  {} {advice}\n", styled(style::STRONG, "help:")));
+    }
+    output::complain(&text);
+    ExitCode::from(UNUSABLE)
+}
+
+/// The option that is the way out, where there is one.
+fn advice(error: &anyhow::Error) -> Option<&'static str> {
+    if let Some(prsl::Error::TooCostly { advice, .. }) = error.downcast_ref() {
+        let options = [
+            ("memory limit", "`--memory 8GiB`, for example, raises the limit"),
+            ("junction tree", "`--engine exact` uses it"),
+        ];
+        return options.into_iter().find(|(what, _)| advice.contains(what)).map(|(_, option)| option);
+    }
+    match error.downcast_ref()? {
+        prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
+            Some("`--ignore-extra` skips columns that the model does not know")
+        }
+        prsl_data::Error::Row { problem: RowProblem::Belief(cause), .. }
+            if matches!(**cause, prsl::Error::Sum { .. }) =>
+        {
+            Some("`--normalize` divides each belief by its sum")
+        }
+        _ => None,
+    }
+}
+
+/// The message without the number of the system's error, which tells people nothing.
+fn without_number(message: &str) -> &str {
+    match message.rfind(" (os error ") {
+        Some(end) if message.ends_with(')') => &message[..end],
+        _ => message,
+    }
+}

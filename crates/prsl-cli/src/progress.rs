@@ -1,0 +1,84 @@
+//! How far the work is, for people who wait for it.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Work that takes less shows no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+const STEPS: u64 = 1000;
+
+/// A bar on standard error, if that is a terminal and the work is long.
+pub struct Progress {
+    start: Instant,
+    wanted: bool,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// No bar yet; `wanted` unless it would be in the way of other output.
+    pub fn new(wanted: bool) -> Progress {
+        Progress { start: Instant::now(), wanted: wanted && io::stderr().is_terminal(), bar: None }
+    }
+
+    /// Tells how many rows are done, and which part of all rows that is, where it is known.
+    pub fn update(&mut self, rows: u64, part: Option<f64>) {
+        if !self.wanted || self.start.elapsed() < PATIENCE {
+            return;
+        }
+        let start = self.start;
+        let bar = self.bar.get_or_insert_with(|| new_bar(part.is_some(), start));
+        let speed = rows as f64 / start.elapsed().as_secs_f64();
+        bar.set_message(format!("{} rows, {} a second", grouped(rows), grouped(speed as u64)));
+        match part {
+            Some(part) => bar.set_position((part * STEPS as f64) as u64),
+            None => bar.tick(),
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn new_bar(with_length: bool, start: Instant) -> ProgressBar {
+    let target = ProgressDrawTarget::stderr_with_hz(10);
+    let (bar, template) = if with_length {
+        let template = "  {wide_bar:.cyan/dim} {percent:>3}%  {msg}, {eta} left ";
+        (ProgressBar::with_draw_target(Some(STEPS), target), template)
+    } else {
+        (ProgressBar::with_draw_target(None, target), "  {spinner:.cyan} {msg} ")
+    };
+    let style = ProgressStyle::with_template(template).expect("the template is well formed");
+    bar.with_style(style.progress_chars("━╸─")).with_elapsed(start.elapsed())
+}
+
+/// A number with its thousands set apart: `1,234,567`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
+}

@@ -1,0 +1,20 @@
+//! `prsl schema`: what JSON models look like.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::output;
+
+/// Print the JSON Schema of models in JSON
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  prsl schema > model.schema.json")]
+pub struct Arguments {}
+
+impl Arguments {
+    /// Prints it.
+    pub fn run(self) -> Result<ExitCode> {
+        output::write(&prsl::json_schema(), None)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,60 @@
+//! `prsl check`.
+
+use crate::runner::{Folder, WAREHOUSE};
+
+const QUESTIONABLE: &str = "\
+label weather: sun, rain
+label ground: dry, wet
+rule 0.9 wets: rain -> wet
+rule 0.8: dry -> sun
+rule 0.5: rain
+expect rain => wet > 0.99
+";
+
+#[test]
+fn a_sound_model() {
+    let run = Folder::warehouse().prsl("check warehouse.prsl").done();
+    assert!(run.stdout.lines().last().expect("a closing line").starts_with("no findings"), "{run}");
+}
+
+#[test]
+fn findings() {
+    let folder = Folder::new(&[("weather.prsl", QUESTIONABLE)]);
+    insta::assert_snapshot!(folder.prsl("check weather.prsl"));
+    insta::assert_snapshot!(folder.prsl("check weather.prsl --format json"));
+}
+
+#[test]
+fn programs_get_syntax_errors_as_findings() {
+    let run =
+        Folder::new(&[("wrong.prsl", "label a\nrule 2: a -> b\n")]).prsl("check wrong.prsl --format json");
+    assert_eq!((run.code, run.stderr.as_str()), (3, ""), "{run}");
+    insta::assert_snapshot!(run);
+}
+
+#[test]
+fn from_standard_input() {
+    let run = Folder::new(&[]).prsl_with_input("check -", QUESTIONABLE.as_bytes());
+    assert_eq!(run.code, 1);
+    assert!(run.stdout.contains("--> standard input:4:1"), "{run}");
+}
+
+#[test]
+fn colors_only_where_they_are_wanted() {
+    let folder = Folder::new(&[("weather.prsl", QUESTIONABLE)]);
+    let colored = |variable: &str| {
+        let output = folder.command("check weather.prsl").env(variable, "1").output().expect("it runs");
+        output.stdout.contains(&0x1b)
+    };
+    assert!(!colored("NO_COLOR"));
+    assert!(!colored("NO_SUCH_VARIABLE"));
+    assert!(colored("CLICOLOR_FORCE"));
+}
+
+#[test]
+fn json_models_are_checked_like_text() {
+    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE)]);
+    folder.prsl("export warehouse.prsl --to json -o warehouse.json").done();
+    let run = folder.prsl("check warehouse.json").done();
+    assert!(run.stdout.contains("no findings"), "{run}");
+}

@@ -1,0 +1,49 @@
+//! `prsl explain`.
+
+use crate::runner::{BELIEFS, Folder, WAREHOUSE};
+
+#[test]
+fn the_worked_example() {
+    let folder = Folder::warehouse();
+    insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv --row 1").done());
+}
+
+#[test]
+fn the_worked_example_in_json_to_four_digits() {
+    let run = Folder::warehouse().prsl("explain warehouse.prsl beliefs.csv --row 1 --format json").done();
+    let explanation: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let after: Vec<String> = explanation["labels"]
+        .as_array()
+        .expect("labels")
+        .iter()
+        .flat_map(|label| label["categories"].as_array().expect("categories"))
+        .map(|category| format!("{:.4}", category["after"].as_f64().expect("a number")))
+        .collect();
+    assert_eq!(after, ["0.0074", "0.2892", "0.7034", "0.0074", "0.9926", "0.3632", "0.3821", "0.2547"]);
+    let log_evidence = explanation["log_evidence"].as_f64().expect("a number");
+    assert_eq!(format!("{:.4}", log_evidence.exp()), "0.4862");
+}
+
+#[test]
+fn an_impossible_row_says_which_rule_excludes_it() {
+    let beliefs = "activity,feet\nwalking,gait\nwalking,standing\n";
+    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("observed.csv", beliefs)]);
+    insta::assert_snapshot!(folder.prsl("explain warehouse.prsl observed.csv --row 2").done());
+}
+
+#[test]
+fn rows_that_are_not_there() {
+    let folder = Folder::warehouse();
+    insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv --row 2"));
+    insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv --row 0"));
+    insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv"));
+}
+
+#[test]
+fn what_is_wrong_behind_the_row_does_not_matter() {
+    let beliefs = format!("{BELIEFS}0.1,0.4,0.5,0.05,0.95,oops,0.3,0.2\n");
+    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("beliefs.csv", &beliefs)]);
+    folder.prsl("explain warehouse.prsl beliefs.csv --row 1").done();
+    let run = folder.prsl("explain warehouse.prsl beliefs.csv --row 2");
+    assert_eq!(run.code, 3);
+}

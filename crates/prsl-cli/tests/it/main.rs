@@ -1,0 +1,13 @@
+//! The `prsl` command as its users meet it: arguments and files in, text, files and exit codes out.
+
+mod cases;
+mod check;
+mod demo;
+mod errors;
+mod explain;
+mod export;
+mod fmt;
+mod help;
+mod pipes;
+mod predict;
+mod runner;
