@@ -2,9 +2,11 @@
 
 mod golden;
 mod random;
+mod simulated;
 
 pub use golden::{Golden, golden};
 pub use random::{RandomModel, random_model, random_row};
+pub use simulated::simulated;
 
 use proptest::prelude::*;
 use prsl::{BeliefMatrix, Model, Normalize};

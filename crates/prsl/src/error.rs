@@ -315,3 +315,109 @@ fn conflict(rules: &[String]) -> String {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Diagnostic;
+
+    /// One of every kind. The match below does not compile when a kind is missing from it, and the test fails when
+    /// a kind is missing from the list.
+    fn one_of_each() -> Vec<Error> {
+        let text = || "weather".to_owned();
+        let wrong = || Diagnostic::new(7..11, "unknown category `rian`").with_help("did you mean `rain`?");
+        let suggestion = Some("rain".to_owned());
+        vec![
+            Error::Text(Diagnostics::new("wet <- rian", vec![wrong()])),
+            Error::Formula(Diagnostics::new("wet <- rian", vec![wrong()])),
+            Error::Json { message: "expected `,` or `}`".to_owned(), line: 4, column: 42 },
+            Error::Version { found: 2, known: 1 },
+            Error::TooLarge { bytes: 20 << 20, limit: 16 << 20 },
+            Error::EmptyName { what: "a label".to_owned() },
+            Error::DuplicateLabel { label: text() },
+            Error::TooFewCategories { label: text(), n: 1 },
+            Error::DuplicateCategory { label: text(), category: "rain".to_owned() },
+            Error::Length { what: "belief", label: text(), given: 3, wanted: 2 },
+            Error::NotAProbability {
+                what: "belief",
+                label: text(),
+                category: "rain".to_owned(),
+                value: -0.1,
+            },
+            Error::Sum { what: "belief", label: text(), sum: 0.93 },
+            Error::Sum { what: "prior", label: text(), sum: 0.93 },
+            Error::ZeroBelief { label: text() },
+            Error::Latent { label: text() },
+            Error::GivenTwice { label: text() },
+            Error::unknown_label("wether", "", ["weather"]),
+            Error::unknown_category("weather", "rian", " in rule `wet <- rian`", ["sun", "rain"]),
+            Error::UnknownRule { rule: "rian".to_owned(), suggestion },
+            Error::DuplicateRule { name: "wets".to_owned() },
+            Error::RuleProbability { rule: "wet <- rain".to_owned(), value: 1.5 },
+            Error::InhibitionProbability {
+                rule: "wets".to_owned(),
+                atom: "rain".to_owned(),
+                value: f64::NAN,
+            },
+            Error::RepeatedInhibition { rule: "wets".to_owned(), atom: "weather=rain".to_owned() },
+            Error::EmptyNoisyOr { rule: "wets".to_owned() },
+            Error::TooDeep { rule: "wets".to_owned(), depth: 300, limit: 256 },
+            Error::Count { rule: "wets".to_owned(), n: 3, members: 2 },
+            Error::EmptyAtom { rule: "wets".to_owned(), label: text() },
+            Error::Impossible { rules: vec!["wet <- rain".to_owned()] },
+            Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
+            Error::TooCostly {
+                what: "exact inference".to_owned(),
+                needed: "2.3 GiB for tables of 1.5e8 entries".to_owned(),
+                limit: "1.0 GiB".to_owned(),
+                advice:
+                    "raise the memory limit, or give the rules that tie many labels together fewer labels"
+                        .to_owned(),
+            },
+        ]
+    }
+
+    const N_KINDS: usize = 28;
+
+    fn kind(error: &Error) -> usize {
+        match error {
+            Error::Text(_) => 0,
+            Error::Formula(_) => 1,
+            Error::Json { .. } => 2,
+            Error::Version { .. } => 3,
+            Error::TooLarge { .. } => 4,
+            Error::EmptyName { .. } => 5,
+            Error::DuplicateLabel { .. } => 6,
+            Error::TooFewCategories { .. } => 7,
+            Error::DuplicateCategory { .. } => 8,
+            Error::Length { .. } => 9,
+            Error::NotAProbability { .. } => 10,
+            Error::Sum { .. } => 11,
+            Error::ZeroBelief { .. } => 12,
+            Error::Latent { .. } => 13,
+            Error::GivenTwice { .. } => 14,
+            Error::UnknownLabel { .. } => 15,
+            Error::UnknownCategory { .. } => 16,
+            Error::UnknownRule { .. } => 17,
+            Error::DuplicateRule { .. } => 18,
+            Error::RuleProbability { .. } => 19,
+            Error::InhibitionProbability { .. } => 20,
+            Error::RepeatedInhibition { .. } => 21,
+            Error::EmptyNoisyOr { .. } => 22,
+            Error::TooDeep { .. } => 23,
+            Error::Count { .. } => 24,
+            Error::EmptyAtom { .. } => 25,
+            Error::Impossible { .. } => 26,
+            Error::TooCostly { .. } => 27,
+        }
+    }
+
+    #[test]
+    fn catalogue() {
+        let errors = one_of_each();
+        let kinds: std::collections::BTreeSet<usize> = errors.iter().map(kind).collect();
+        assert_eq!(kinds.len(), N_KINDS, "every kind of error is in the catalogue");
+        let messages: Vec<String> = errors.iter().map(Error::to_string).collect();
+        insta::assert_snapshot!(messages.join("\n"));
+    }
+}

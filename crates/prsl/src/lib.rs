@@ -1,4 +1,6 @@
 #![doc = include_str!("../docs/crate.md")]
+#![doc = ""]
+#![doc = include_str!("../docs/language.md")]
 #![forbid(unsafe_code)]
 
 mod belief;

@@ -88,6 +88,11 @@ proptest! {
         prop_assert_eq!(&Model::parse(&formatted).unwrap(), &model);
     }
 
+}
+
+proptest! {
+    #![proptest_config(many(500))]
+
     #[test]
     fn the_same_bits_whatever_the_neighbors_and_threads((model, rows) in small_model()) {
         let engine = JunctionTree::compile(&model).unwrap();

@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+
+.PHONY: all demo test test-rust test-oracles test-all lint bench doc fuzz clean
+
+all: lint test doc
+
+## Writes a model and a table of sensor beliefs, checks, predicts and explains.
+demo:
+	cargo run --quiet --release -p prsl-cli -- demo target/demo
+
+## Everything that has to pass.
+test: test-rust test-oracles
+
+test-rust:
+	cargo test --workspace
+
+## pyAgrum and ProbLog on what prsl exports, in a virtual environment of their own.
+test-oracles:
+	bash tests/oracles/run
+
+## The same with ten minutes of fuzzing a target.
+test-all: test lint doc fuzz
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+## Time per row and compile time, on the shared golden models where they are, and on simulated ones.
+bench:
+	cargo bench -p prsl
+
+## Needs a nightly compiler and cargo-fuzz.
+FUZZ_SECONDS ?= 600
+fuzz:
+	for target in parse formula json export csv arff; do \
+	    mkdir -p fuzz/corpus/$$target; \
+	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \
+	done
+
+clean:
+	cargo clean
