@@ -6,7 +6,7 @@ all: lint test doc
 
 ## Writes a model and a table of sensor beliefs, checks, predicts and explains.
 demo:
-	cargo run --quiet --release -p prsl-cli -- demo target/demo
+	cargo run -p prsl-cli -- demo target/demo
 
 ## Everything that has to pass.
 test: test-rust test-oracles

@@ -60,7 +60,8 @@ fn random_label(index: usize, n_categories: usize, rng: &mut ChaCha8Rng) -> Labe
         // Shared category names now and then, so that bare names are ambiguous.
         _ => Label::new(
             name,
-            (0..n_categories).map(|c| if index % 3 == 0 { format!("c{c}") } else { format!("l{index}c{c}") }),
+            (0..n_categories)
+                .map(|c| if index.is_multiple_of(3) { format!("c{c}") } else { format!("l{index}c{c}") }),
         ),
     };
     let label = match rng.random_range(0..4) {
