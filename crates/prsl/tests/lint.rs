@@ -247,7 +247,7 @@ fn large_models_are_checked() {
     }
     let document = Document::parse(&text).unwrap();
     let findings = lint::check_rules(&document);
-    assert!(findings.iter().any(lint::Finding::counts), "some of so many rules repeat each other");
+    assert!(findings.iter().any(Finding::counts), "some of so many rules repeat each other");
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn labels_below(formula: &Formula, node: Option<NodeId>) -> Vec<LabelId> {
     while let Some(id) = stack.pop() {
         match &formula.nodes()[id.index()] {
             Node::Atom(atom) => labels.push(atom.label()),
-            _ => stack.extend(formula.children(id)),
+            node => stack.extend(node.children()),
         }
     }
     labels

@@ -107,15 +107,14 @@ pub enum Node {
 
 impl Node {
     /// The nodes directly below this one.
-    pub fn children(&self) -> &[NodeId] {
+    pub fn children(&self) -> Vec<NodeId> {
         match self {
-            Node::Constant(_) | Node::Atom(_) => &[],
-            Node::Not(child) => std::slice::from_ref(child),
+            Node::Constant(_) | Node::Atom(_) => Vec::new(),
+            Node::Not(child) => vec![*child],
             Node::And(children) | Node::Or(children) | Node::Xor(children) | Node::Count(_, _, children) => {
-                children
+                children.clone()
             }
-            // Two-child nodes have no slice to lend; `Formula::children` serves them.
-            Node::Implies(..) | Node::ImpliedBy(..) | Node::Iff(..) => &[],
+            Node::Implies(a, b) | Node::ImpliedBy(a, b) | Node::Iff(a, b) => vec![*a, *b],
         }
     }
 }
@@ -197,14 +196,6 @@ impl Formula {
     /// The node of the whole formula.
     pub fn root(&self) -> NodeId {
         NodeId::new(self.nodes.len() - 1)
-    }
-
-    /// The nodes directly below `node`.
-    pub fn children(&self, node: NodeId) -> Vec<NodeId> {
-        match &self.nodes[node.index()] {
-            Node::Implies(a, b) | Node::ImpliedBy(a, b) | Node::Iff(a, b) => vec![*a, *b],
-            other => other.children().to_vec(),
-        }
     }
 
     /// How deeply it nests; an atom has depth 1.

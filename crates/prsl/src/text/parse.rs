@@ -142,7 +142,7 @@ pub(crate) fn expectation(source: &str, names: &Names<'_>) -> Result<Expectation
     alone(source, names, expectation_statement, Error::Text)
 }
 
-/// Reads the inhibitions of a noisy-or that stand alone.
+/// Reads something that stands alone: all of the text, or the errors in it.
 fn alone<T>(
     source: &str,
     names: &Names<'_>,

@@ -118,9 +118,7 @@ impl<S: Semiring> Runner<S> {
         finish: impl Fn(&[f64], Answer) -> T + Sync,
     ) -> Vec<T> {
         // Eight rows side by side unless that takes too much memory for all threads together.
-        let fits = |lanes: u64| {
-            (self.plan.size as u64) * 16 * lanes * rayon::current_num_threads() as u64 <= self.limits.memory
-        };
+        let fits = |lanes: u64| self.fits(lanes, rayon::current_num_threads() as u64);
         if rows.n_rows() >= 4 && fits(8) {
             self.batch_in(&self.eight, rows, finish)
         } else if rows.n_rows() >= 2 && fits(4) {
@@ -174,10 +172,14 @@ impl<S: Semiring> Runner<S> {
 
     /// The row's answers with each rule left out in turn.
     pub(crate) fn without_each(&self, row: &[f64]) -> Vec<Answer> {
+        if self.fits(4, 1) { self.without_each_in::<4>(row) } else { self.without_each_in::<1>(row) }
+    }
+
+    fn without_each_in<const L: usize>(&self, row: &[f64]) -> Vec<Answer> {
         let rules: Vec<RuleId> = self.model.rule_ids().collect();
         let mut answers = Vec::with_capacity(rules.len());
-        for group in rules.chunks(4) {
-            let mut workspace: Workspace<S, 4> = self.workspace();
+        for group in rules.chunks(L) {
+            let mut workspace: Workspace<S, L> = self.workspace();
             for (lane, &rule) in group.iter().enumerate() {
                 workspace.set_weights(rule, lane, [1.0, 1.0]);
             }
@@ -188,6 +190,11 @@ impl<S: Semiring> Runner<S> {
             }
         }
         answers
+    }
+
+    /// Whether this many workspaces of this many lanes are within the limit.
+    fn fits(&self, lanes: u64, workspaces: u64) -> bool {
+        (self.plan.size as u64) * 16 * lanes * workspaces <= self.limits.memory
     }
 
     /// Whether the row stays impossible when these rules are left out.

@@ -4,7 +4,7 @@
 //! compiler turns them into vector instructions, and each row's arithmetic is the same whatever its neighbors.
 
 use super::network::{Leaf, Source};
-use super::plan::{Loops, Plan, Step, Table};
+use super::plan::{At, Loops, Plan, Step, Table};
 use super::semiring::Semiring;
 use crate::rule::RuleId;
 
@@ -214,8 +214,12 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 let wanted = |table: &Table| back == Back::All || !table.fixed;
                 match (wanted(a), wanted(b)) {
                     (true, true) => join_back_both::<S, L>(result, values, [d_a, d_b], kept, summed),
-                    (true, false) => join_back_a::<S, L>(result, values[1], d_a, kept, summed),
-                    (false, true) => join_back_b::<S, L>(result, values[0], d_b, kept, summed),
+                    (true, false) => {
+                        join_back_one::<S, L>(result, values[1], d_a, [kept, summed], |at| at.a, |at| at.b);
+                    }
+                    (false, true) => {
+                        join_back_one::<S, L>(result, values[0], d_b, [kept, summed], |at| at.b, |at| at.a);
+                    }
                     (false, false) => {}
                 }
             }
@@ -319,51 +323,26 @@ fn join_back_both<S: Semiring, const L: usize>(
     }
 }
 
-/// The derivative of a join in its first table.
-#[inline(never)]
-fn join_back_a<S: Semiring, const L: usize>(
+/// The derivative of a join in one of its tables; `own` and `of_other` pick that table's offset and the other's.
+#[inline(always)]
+fn join_back_one<S: Semiring, const L: usize>(
     result: &[Lane<L>],
-    b: &[Lane<L>],
-    d_a: &mut [Lane<L>],
-    kept: &Loops,
-    summed: &Loops,
+    other: &[Lane<L>],
+    d_own: &mut [Lane<L>],
+    [kept, summed]: [&Loops; 2],
+    own: impl Fn(&At) -> u32,
+    of_other: impl Fn(&At) -> u32,
 ) {
-    d_a.fill([S::ZERO; L]);
+    d_own.fill([S::ZERO; L]);
     for o in &kept.outer {
         for i in &kept.inner {
             let d = result[(o.out + i.out) as usize];
             for p in &summed.outer {
                 for q in &summed.inner {
-                    let y = &b[(o.b + i.b + p.b + q.b) as usize];
-                    let d_x = &mut d_a[(o.a + i.a + p.a + q.a) as usize];
+                    let y = &other[(of_other(o) + of_other(i) + of_other(p) + of_other(q)) as usize];
+                    let d_x = &mut d_own[(own(o) + own(i) + own(p) + own(q)) as usize];
                     for l in 0..L {
                         d_x[l] = S::add(d_x[l], S::mul(d[l], y[l]));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The derivative of a join in its second table.
-#[inline(never)]
-fn join_back_b<S: Semiring, const L: usize>(
-    result: &[Lane<L>],
-    a: &[Lane<L>],
-    d_b: &mut [Lane<L>],
-    kept: &Loops,
-    summed: &Loops,
-) {
-    d_b.fill([S::ZERO; L]);
-    for o in &kept.outer {
-        for i in &kept.inner {
-            let d = result[(o.out + i.out) as usize];
-            for p in &summed.outer {
-                for q in &summed.inner {
-                    let x = &a[(o.a + i.a + p.a + q.a) as usize];
-                    let d_y = &mut d_b[(o.b + i.b + p.b + q.b) as usize];
-                    for l in 0..L {
-                        d_y[l] = S::add(d_y[l], S::mul(d[l], x[l]));
                     }
                 }
             }
