@@ -115,12 +115,10 @@ impl Factors {
             forms.push(Form::Table);
         }
         let splits = match &factor.shape {
-            Shape::RankOne(q) => {
-                q.len() > 2 && !(maximum && q.iter().flat_map(|(_, q)| q).any(|&q| q != 0.0 && q != 1.0))
-            }
-            Shape::Logical(scope) => scope.len() > 2,
+            Shape::RankOne(q) => !(maximum && q.iter().flat_map(|(_, q)| q).any(|&q| q != 0.0 && q != 1.0)),
+            Shape::Logical(_) => true,
         };
-        if splits {
+        if splits && factor.n_variables() > 0 {
             forms.push(Form::Apart);
         }
         forms
@@ -257,11 +255,12 @@ fn add_fired(network: &mut Network, fired: usize, rule: RuleId, q: &[(LabelId, V
 const UNUSED: Variable = Variable { n_states: 1, kind: Kind::Plain };
 
 impl Factor {
-    /// How many variables it takes when it is taken apart.
+    /// How many variables it takes when it is taken apart; none if it is small enough as it is.
     pub(crate) fn n_variables(&self) -> usize {
         match &self.shape {
-            Shape::RankOne(_) => 1,
-            Shape::Logical(scope) => scope.len().saturating_sub(1),
+            Shape::RankOne(q) if q.len() > 2 => 1,
+            Shape::Logical(scope) if scope.len() > 2 => scope.len() - 1,
+            _ => 0,
         }
     }
 
