@@ -47,8 +47,13 @@ pub(crate) fn search(factors: &Factors, maximum: bool) -> Result<(Network, Outli
         });
     }
     let mut search = Search { factors, work: 0.0, seed: 0, best: None };
+    // A diagram that is too large rules out one choice of forms, not the others.
+    let mut refused = None;
     for forms in starting_forms(factors, &choices) {
-        search.try_forms(&forms, 6)?;
+        refused = search.try_forms(&forms, 6).err().or(refused);
+    }
+    if let (None, Some(error)) = (&search.best, refused) {
+        return Err(error);
     }
     search.anneal(&choices)?;
     let best = search.best.expect("at least one choice of forms was tried");
@@ -95,12 +100,7 @@ impl Search<'_> {
 
     /// A few orders for one choice of forms.
     fn try_forms(&mut self, forms: &[Form], trials: u64) -> Result<()> {
-        // A diagram that is too large rules out this choice, unless it is the only one.
-        let network = match self.factors.network(forms, Filled::No) {
-            Ok(network) => network,
-            Err(_) if self.best.is_some() => return Ok(()),
-            Err(error) => return Err(error),
-        };
+        let network = self.factors.network(forms, Filled::No)?;
         let graph = Graph::new(&network);
         for trial in 0..trials {
             if let Some(candidate) = self.greedy(forms, &network, &graph, trial, self.price()) {
@@ -142,7 +142,8 @@ impl Search<'_> {
     }
 
     fn keep_if_best(&mut self, candidate: &Candidate) {
-        if candidate.price < self.price() {
+        // The first is kept whatever it costs, also if that is more than a float can say.
+        if self.best.is_none() || candidate.price < self.price() {
             self.best = Some(candidate.clone());
         }
     }
