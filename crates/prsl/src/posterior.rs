@@ -14,6 +14,12 @@ pub enum Engine {
     Enumeration,
     /// Exact propagation along a tree of small tables.
     JunctionTree,
+    /// Approximate propagation along the rules themselves.
+    Loopy,
+    /// A search for the most probable explanation that proves what it finds.
+    BranchAndBound,
+    /// Samples of one label at a time, given all others.
+    Gibbs,
 }
 
 impl Engine {
@@ -22,6 +28,9 @@ impl Engine {
         match self {
             Engine::Enumeration => "enumeration",
             Engine::JunctionTree => "junction_tree",
+            Engine::Loopy => "loopy",
+            Engine::BranchAndBound => "branch_and_bound",
+            Engine::Gibbs => "gibbs",
         }
     }
 }
@@ -32,6 +41,27 @@ impl Engine {
 pub enum Stopped {
     /// The answer is exact up to rounding.
     Exact,
+    /// Messages came to rest.
+    Converged {
+        /// How often every rule spoke.
+        sweeps: usize,
+        /// The largest change of a marginal in the last sweep.
+        residual: f64,
+    },
+    /// Messages still changed when the limit was reached.
+    NotConverged {
+        /// How often every rule spoke.
+        sweeps: usize,
+        /// The largest change of a marginal in the last sweep.
+        residual: f64,
+    },
+}
+
+impl Stopped {
+    /// Whether the answer is what the engine aims at, rather than what it had when its limit was reached.
+    pub fn is_final(self) -> bool {
+        !matches!(self, Stopped::NotConverged { .. })
+    }
 }
 
 /// The updated belief of every label for one instance.
@@ -70,7 +100,8 @@ impl Posterior {
         &self.marginals
     }
 
-    /// ln Z: how probable it is, given the beliefs, that all rules hold.
+    /// ln Z: how probable it is, given the beliefs, that all rules hold. From loopy propagation it is the Bethe value, which
+    /// may be too small or too large.
     pub fn log_evidence(&self) -> f64 {
         self.log_evidence
     }
@@ -114,6 +145,8 @@ pub struct Posteriors {
     pub(crate) marginals: Vec<f64>,
     pub(crate) log_evidence: Vec<f64>,
     pub(crate) engine: Engine,
+    /// How each row came to its end; empty if all are exact.
+    pub(crate) stopped: Vec<Stopped>,
 }
 
 impl Posteriors {
@@ -142,6 +175,11 @@ impl Posteriors {
     pub fn engine(&self) -> Engine {
         self.engine
     }
+
+    /// How a row came to its end.
+    pub fn stopped(&self, row: usize) -> Stopped {
+        self.stopped.get(row).copied().unwrap_or(Stopped::Exact)
+    }
 }
 
 /// A joint explanation: one category for every label, and how much weight it has.
@@ -151,4 +189,21 @@ pub struct MostProbable {
     pub assignment: Vec<usize>,
     /// ln of the product of its beliefs and rule weights.
     pub log_weight: f64,
+    /// No other explanation has a `log_weight` larger by more than this: 0 if that was proven, `None` if nothing is
+    /// known about it. Among the n best explanations, those listed before it aside.
+    pub gap: Option<f64>,
+    /// Which engine found it.
+    pub engine: Engine,
+}
+
+impl MostProbable {
+    /// An explanation that is proven to be the best (or the best after those listed before it).
+    pub(crate) fn proven(assignment: Vec<usize>, log_weight: f64, engine: Engine) -> Self {
+        Self { assignment, log_weight, gap: Some(0.0), engine }
+    }
+
+    /// Whether it is proven that no other explanation is more probable.
+    pub fn is_optimal(&self) -> bool {
+        self.gap == Some(0.0)
+    }
 }

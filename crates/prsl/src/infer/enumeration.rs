@@ -80,7 +80,13 @@ impl Enumeration {
             log_evidence.push(log_sum_exp(&log_weights));
             marginals.extend(self.marginals(&log_weights, log_evidence[row]));
         }
-        Posteriors { model: self.model.clone(), marginals, log_evidence, engine: Engine::Enumeration }
+        Posteriors {
+            model: self.model.clone(),
+            marginals,
+            log_evidence,
+            engine: Engine::Enumeration,
+            stopped: Vec::new(),
+        }
     }
 
     /// The marginals without one rule; `None` where that leaves nothing possible.
@@ -99,7 +105,7 @@ impl Enumeration {
         order
             .into_iter()
             .take(n)
-            .map(|y| MostProbable { assignment: self.assignments[y].clone(), log_weight: log_weights[y] })
+            .map(|y| MostProbable::proven(self.assignments[y].clone(), log_weights[y], Engine::Enumeration))
             .collect()
     }
 

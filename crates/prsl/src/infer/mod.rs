@@ -1,8 +1,11 @@
 //! Engines: a model is compiled once and answers many rows.
 
+pub(crate) mod diagram;
 pub(crate) mod enumeration;
+pub(crate) mod factor;
 pub(crate) mod junction_tree;
 pub(crate) mod mpe;
+pub(crate) mod semiring;
 
 pub use enumeration::Enumeration;
 pub use junction_tree::{Cost, JunctionTree, Limits};

@@ -1,14 +1,14 @@
 //! The most probable joint explanation, and the next best ones.
 
 use super::junction_tree::runner::{Aim, Answer, Runner};
-use super::junction_tree::semiring::MaxProduct;
 use super::junction_tree::{Cost, Limits};
+use super::semiring::MaxProduct;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::label::LabelId;
 use crate::model::Model;
-use crate::posterior::MostProbable;
+use crate::posterior::{Engine, MostProbable};
 
 /// Exact joint explanations by a junction tree that takes maxima in place of sums.
 ///
@@ -130,7 +130,7 @@ impl MaxProductTree {
             }
             let Some((label, best)) = tied else {
                 let log_weight = self.model().log_weight(row, &assignment);
-                return Some(MostProbable { assignment, log_weight });
+                return Some(MostProbable::proven(assignment, log_weight, Engine::JunctionTree));
             };
             let block = self.model().block(label);
             let belief = row_left[block.start + best];

@@ -1,12 +1,10 @@
 //! The junction tree: exact inference along a tree of small tables.
 
-mod diagram;
 mod network;
 mod order;
 mod plan;
 pub(crate) mod runner;
 mod search;
-pub(crate) mod semiring;
 mod sweep;
 
 pub use plan::Cost;
@@ -15,11 +13,11 @@ pub use runner::Limits;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
+use crate::infer::semiring::SumProduct;
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
 use runner::{Aim, Answer, Runner};
-use semiring::SumProduct;
 
 /// Exact marginals for models whose rules do not tie too many labels together at once.
 ///
@@ -108,7 +106,8 @@ impl JunctionTree {
         let answers = self.runner.batch(rows, |_, answer| (answer.log_total, self.normalized(answer)));
         let log_evidence = answers.iter().map(|(log_evidence, _)| *log_evidence).collect();
         let marginals = answers.into_iter().flat_map(|(_, marginals)| marginals).collect();
-        Posteriors { model: self.model().clone(), marginals, log_evidence, engine: Engine::JunctionTree }
+        let (model, engine) = (self.model().clone(), Engine::JunctionTree);
+        Posteriors { model, marginals, log_evidence, engine, stopped: Vec::new() }
     }
 
     /// The marginals with each rule left out in turn: the cavity beliefs, and the answer to "what if this rule

@@ -4,13 +4,14 @@ use std::sync::{Condvar, Mutex};
 
 use rayon::prelude::*;
 
-use super::network::{Factors, Leaf, States};
+use super::network::Leaf;
 use super::plan::{Cost, Plan, bytes};
 use super::search::search;
-use super::semiring::Semiring;
 use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
+use crate::infer::factor::{Factors, States};
+use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::rule::RuleId;

@@ -6,10 +6,11 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::network::{Factors, Filled, Form, Network};
+use super::network::{Filled, Form, Network};
 use super::order::{Graph, HEURISTICS, Order};
 use super::plan::{Outline, Plan};
 use crate::error::{Error, Result};
+use crate::infer::factor::Factors;
 
 /// Work is counted in units of about a nanosecond. The search stops when it has cost about as much as this many
 /// rows of the best plan so far ...

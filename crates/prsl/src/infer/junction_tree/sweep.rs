@@ -5,7 +5,7 @@
 
 use super::network::{Leaf, Source};
 use super::plan::{At, Loops, Plan, Step, Table};
-use super::semiring::Semiring;
+use crate::infer::semiring::Semiring;
 use crate::rule::RuleId;
 
 /// One value for each of `L` rows.
