@@ -143,43 +143,43 @@ impl Factor {
 impl States {
     /// Two categories share a state if every rule treats them alike.
     fn new(model: &Model) -> Self {
-        let mut signatures: Vec<Vec<Vec<u64>>> =
-            model.labels().iter().map(|label| vec![Vec::new(); label.n_categories()]).collect();
-        for rule in model.rules() {
-            match rule.body() {
+        let mut rules_of: Vec<Vec<RuleId>> = vec![Vec::new(); model.labels().len()];
+        for rule in model.rule_ids() {
+            model.rule(rule).scope().into_iter().for_each(|label| rules_of[label.index()].push(rule));
+        }
+        let (of_category, representatives) =
+            model.label_ids().map(|label| Self::of_label(model, &rules_of[label.index()], label)).unzip();
+        Self { of_category, representatives }
+    }
+
+    /// The same for one label and some rules: the state of each category, and the first category of each state.
+    pub(crate) fn of_label(model: &Model, rules: &[RuleId], label: LabelId) -> (Vec<usize>, Vec<CategoryId>) {
+        let categories = || (0..model.label(label).n_categories()).map(CategoryId::new);
+        let mut signatures: Vec<Vec<u64>> = categories().map(|_| Vec::new()).collect();
+        for &rule in rules {
+            match model.rule(rule).body() {
                 Body::Formula(formula) => {
-                    for atom in formula.atoms() {
-                        for (category, signature) in signatures[atom.label().index()].iter_mut().enumerate() {
-                            signature.push(u64::from(atom.contains(CategoryId::new(category))));
+                    for atom in formula.atoms().filter(|atom| atom.label() == label) {
+                        for category in categories() {
+                            signatures[category.index()].push(u64::from(atom.contains(category)));
                         }
                     }
                 }
                 Body::NoisyOr(noisy_or) => {
-                    for label in noisy_or.scope() {
-                        for (category, signature) in signatures[label.index()].iter_mut().enumerate() {
-                            signature.push(noisy_or.inhibition(label, CategoryId::new(category)).to_bits());
-                        }
+                    for category in categories() {
+                        signatures[category.index()].push(noisy_or.inhibition(label, category).to_bits());
                     }
                 }
             }
         }
-        let mut states = States { of_category: Vec::new(), representatives: Vec::new() };
-        for signatures in signatures {
-            let mut ids = std::collections::HashMap::new();
-            let mut representatives = Vec::new();
-            let of_category = signatures
-                .into_iter()
-                .enumerate()
-                .map(|(category, signature)| {
-                    *ids.entry(signature).or_insert_with(|| {
-                        representatives.push(CategoryId::new(category));
-                        representatives.len() - 1
-                    })
-                })
-                .collect();
-            states.of_category.push(of_category);
-            states.representatives.push(representatives);
-        }
-        states
+        let mut ids = std::collections::HashMap::new();
+        let mut representatives = Vec::new();
+        let of_category = signatures.into_iter().zip(categories()).map(|(signature, category)| {
+            *ids.entry(signature).or_insert_with(|| {
+                representatives.push(category);
+                representatives.len() - 1
+            })
+        });
+        (of_category.collect(), representatives)
     }
 }

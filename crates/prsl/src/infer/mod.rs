@@ -1,5 +1,6 @@
 //! Engines: a model is compiled once and answers many rows.
 
+pub(crate) mod branch_and_bound;
 pub(crate) mod diagram;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
@@ -7,6 +8,7 @@ pub(crate) mod junction_tree;
 pub(crate) mod mpe;
 pub(crate) mod semiring;
 
+pub use branch_and_bound::{BranchAndBound, SearchLimits};
 pub use enumeration::Enumeration;
 pub use junction_tree::{Cost, JunctionTree, Limits};
 pub use mpe::MaxProductTree;

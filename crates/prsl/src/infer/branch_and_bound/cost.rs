@@ -1,0 +1,358 @@
+//! Rules as costs −ln φ over the categories of their labels: what the search adds up and bounds.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::infer::factor::{Factor, Factors, Shape, States};
+use crate::label::LabelId;
+use crate::model::Model;
+use crate::rule::RuleId;
+
+/// A model as a sum of costs, one per rule or group of rules over the same labels.
+pub(crate) struct Costs {
+    pub(crate) model: Model,
+    pub(crate) states: States,
+    pub(crate) functions: Vec<CostFunction>,
+    /// What rules that speak about no label cost.
+    pub(crate) constant: f64,
+    /// For every label, the functions it is in.
+    pub(crate) of_label: Vec<Vec<usize>>,
+    /// How many messages all functions have together.
+    pub(crate) n_messages: usize,
+}
+
+/// The cost of one rule, or of several over the same labels, for every combination of its labels' categories.
+pub(crate) struct CostFunction {
+    pub(crate) rules: Vec<RuleId>,
+    pub(crate) places: Vec<Place>,
+    /// Where its messages start among all messages: one for each category of each of its labels.
+    pub(crate) start: usize,
+    /// For each message, the position of its category among all categories.
+    pub(crate) categories: Vec<usize>,
+    /// For each message, its group among all groups of the function: categories that cost the same share one.
+    pub(crate) groups: Vec<usize>,
+    pub(crate) form: Form,
+}
+
+/// One label of a cost function.
+pub(crate) struct Place {
+    pub(crate) label: usize,
+    /// Its messages, counted from the function's first.
+    pub(crate) messages: std::ops::Range<usize>,
+    /// Its groups among all groups of the function.
+    pub(crate) groups: std::ops::Range<usize>,
+}
+
+/// How the costs are kept.
+pub(crate) enum Form {
+    /// Every combination of groups, the last place fastest.
+    Table(Vec<f64>),
+    /// Decided label by label.
+    Chain(Chain),
+}
+
+/// A cost that is decided label by label: from every state, each group leads to a state of the next level.
+///
+/// Exact for formulas. A noisy-or of many labels has too many values of Q for that; there states are united and take the
+/// cheaper of their values, so that the chain's cost is never more than the rule's.
+pub(crate) struct Chain {
+    pub(crate) levels: Vec<Level>,
+    /// The cost in each state behind the last level.
+    pub(crate) last: Vec<f64>,
+}
+
+pub(crate) struct Level {
+    pub(crate) n_states: usize,
+    pub(crate) n_groups: usize,
+    /// The state after, at `state * n_groups + group`.
+    pub(crate) next: Vec<usize>,
+}
+
+/// The largest table; wider rules are chains.
+const MAX_TABLE: f64 = 2048.0;
+/// Rules over fewer labels are added to the table of a wider one up to this size.
+const MAX_MERGED: f64 = 512.0;
+/// The most states of a noisy-or's chain.
+const MAX_STATES: usize = 64;
+
+impl Costs {
+    pub(crate) fn new(model: &Model) -> Result<Self> {
+        let factors = Factors::new(model);
+        let mut costs = Self {
+            model: model.clone(),
+            states: States { of_category: Vec::new(), representatives: Vec::new() },
+            functions: Vec::new(),
+            of_label: vec![Vec::new(); model.labels().len()],
+            constant: 0.0,
+            n_messages: 0,
+        };
+        for rules in merged(&factors) {
+            let function = match &rules[..] {
+                [rule] if factors.list[rule.index()].table_size > MAX_TABLE => {
+                    costs.chain(&factors, &factors.list[rule.index()])?
+                }
+                rules => costs.table(rules),
+            };
+            costs.add(function);
+        }
+        costs.states = factors.states;
+        Ok(costs)
+    }
+
+    /// The cost of an assignment under one function, exactly.
+    pub(crate) fn cost(&self, function: usize, assignment: &[usize]) -> f64 {
+        let function = &self.functions[function];
+        match &function.form {
+            Form::Table(table) => table[function.entry(assignment)],
+            Form::Chain(_) => {
+                let cost = |rule: &RuleId| -self.model.rule(*rule).weight(assignment).ln();
+                function.rules.iter().map(cost).sum()
+            }
+        }
+    }
+
+    fn add(&mut self, function: CostFunction) {
+        if let (Form::Table(table), []) = (&function.form, &function.places[..]) {
+            self.constant += table[0];
+            return;
+        }
+        for place in &function.places {
+            self.of_label[place.label].push(self.functions.len());
+        }
+        self.n_messages += function.categories.len();
+        self.functions.push(function);
+    }
+
+    /// A function without its costs; `group_of` gives each category of a label its group.
+    fn frame(
+        &self,
+        rules: &[RuleId],
+        labels: &[usize],
+        group_of: impl Fn(usize) -> Vec<usize>,
+    ) -> CostFunction {
+        let mut function = CostFunction {
+            rules: rules.to_vec(),
+            places: Vec::new(),
+            start: self.n_messages,
+            categories: Vec::new(),
+            groups: Vec::new(),
+            form: Form::Table(Vec::new()),
+        };
+        let mut n_groups = 0;
+        for &label in labels {
+            let of_category = group_of(label);
+            let first = function.categories.len();
+            let more = of_category.iter().max().expect("labels have categories") + 1;
+            function.categories.extend(self.model.block(LabelId::new(label)));
+            function.groups.extend(of_category.iter().map(|group| n_groups + group));
+            function.places.push(Place {
+                label,
+                messages: first..function.categories.len(),
+                groups: n_groups..n_groups + more,
+            });
+            n_groups += more;
+        }
+        function
+    }
+
+    fn table(&self, rules: &[RuleId]) -> CostFunction {
+        let widest = rules
+            .iter()
+            .map(|&rule| scope(&self.model, rule))
+            .max_by_key(Vec::len)
+            .expect("there is at least one rule");
+        let mut function =
+            self.frame(rules, &widest, |label| States::of_label(&self.model, rules, LabelId::new(label)).0);
+        let representative = |place: &Place, group: usize| {
+            let message = place.messages.clone().find(|&m| function.groups[m] == place.groups.start + group);
+            message.expect("every group has a category") - place.messages.start
+        };
+        let sizes: Vec<usize> = function.places.iter().map(|place| place.groups.len()).collect();
+        let mut assignment = vec![0; self.model.labels().len()];
+        let mut table = Vec::with_capacity(sizes.iter().product());
+        let mut digits = vec![0; sizes.len()];
+        loop {
+            for (place, &digit) in function.places.iter().zip(&digits) {
+                assignment[place.label] = representative(place, digit);
+            }
+            let cost = |rule: &RuleId| -self.model.rule(*rule).weight(&assignment).ln();
+            table.push(rules.iter().map(cost).sum::<f64>());
+            let Some(place) = (0..digits.len()).rev().find(|&place| digits[place] + 1 < sizes[place]) else {
+                break;
+            };
+            digits[place] += 1;
+            digits[place + 1..].fill(0);
+        }
+        function.form = Form::Table(table);
+        function
+    }
+
+    fn chain(&self, factors: &Factors, factor: &Factor) -> Result<CostFunction> {
+        let labels: Vec<usize> = factors.scope(factor).iter().map(|label| label.index()).collect();
+        let mut function =
+            self.frame(&[factor.rule], &labels, |label| factors.states.of_category[label].clone());
+        let chain = match &factor.shape {
+            Shape::RankOne(q) => {
+                let q: Vec<&[f64]> = q.iter().map(|(_, q)| &q[..]).collect();
+                Chain::noisy_or(&q, factor.weights)
+            }
+            Shape::Logical(_) => {
+                let diagram = factors.diagram(factor).ok_or_else(|| Error::TooCostly {
+                    what: format!("rule `{}`", self.model.rule_name(factor.rule)),
+                    needed: "a decision diagram with more than 4096 states a level".to_owned(),
+                    limit: "4096".to_owned(),
+                    advice: "split it into several rules".to_owned(),
+                })?;
+                let level = |level: &crate::infer::diagram::Level| Level {
+                    n_states: level.n_states,
+                    n_groups: level.n_choices,
+                    next: level.next.clone(),
+                };
+                let [silent, fired] = factor.weights;
+                Chain {
+                    levels: diagram.levels.iter().map(level).collect(),
+                    last: diagram
+                        .accepts
+                        .iter()
+                        .map(|&yes| -(if yes { fired } else { silent }).ln())
+                        .collect(),
+                }
+            }
+        };
+        function.form = Form::Chain(chain);
+        Ok(function)
+    }
+}
+
+impl CostFunction {
+    /// The position of an assignment in the table.
+    pub(crate) fn entry(&self, assignment: &[usize]) -> usize {
+        self.places.iter().fold(0, |entry, place| {
+            let message = place.messages.start + assignment[place.label];
+            entry * place.groups.len() + self.groups[message] - place.groups.start
+        })
+    }
+
+    /// The number of groups of all places together.
+    pub(crate) fn n_groups(&self) -> usize {
+        self.places.last().map_or(0, |place| place.groups.end)
+    }
+}
+
+impl Chain {
+    /// −ln(w(silent) Q + w(fired) (1 − Q)), where each label's group multiplies Q by its q.
+    ///
+    /// The cost is monotone in Q, and Q in every factor of it: uniting states at the cheaper end of their values
+    /// never makes anything dearer. Checked in `chains_never_cost_more_than_their_rules`.
+    fn noisy_or(q: &[&[f64]], weights: [f64; 2]) -> Self {
+        // Ordered by the probability of the outcome that is cheap.
+        let cheap = usize::from(weights[0] <= weights[1]);
+        let mut levels = Vec::with_capacity(q.len());
+        let mut outcomes = vec![[1.0, 0.0]];
+        for q in q {
+            let after =
+                |[silent, fired]: [f64; 2]| q.iter().map(move |q| [silent * q, fired + silent * (1.0 - q)]);
+            let reached: Vec<[f64; 2]> = outcomes.iter().copied().flat_map(after).collect();
+            let ends = run_ends(reached.iter().map(|outcome| outcome[cheap]));
+            let run = |outcome: &[f64; 2]| ends.partition_point(|&end| end < outcome[cheap]);
+            levels.push(Level {
+                n_states: outcomes.len(),
+                n_groups: q.len(),
+                next: reached.iter().map(run).collect(),
+            });
+            outcomes = vec![[0.0; 2]; ends.len()];
+            for outcome in &reached {
+                let united = &mut outcomes[run(outcome)];
+                if outcome[cheap] >= united[cheap] {
+                    *united = *outcome;
+                }
+            }
+        }
+        let last = outcomes.iter().map(|o| -(weights[0] * o[0] + weights[1] * o[1]).ln()).collect();
+        Self { levels, last }
+    }
+}
+
+/// The largest values of at most [`MAX_STATES`] runs that cover all values, in order; the closest values share one.
+fn run_ends(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    let mut gaps: Vec<f64> = sorted.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_by(|a, b| b.total_cmp(a));
+    // Values further apart than this are in different runs.
+    let least = gaps.get(MAX_STATES - 1).copied().unwrap_or(0.0);
+    let is_end = |at: &usize| sorted.get(at + 1).is_none_or(|next| next - sorted[*at] > least);
+    (0..sorted.len()).filter(is_end).map(|at| sorted[at]).collect()
+}
+
+/// The rules in groups that share a table: those over the same labels, and those over some of another's labels.
+fn merged(factors: &Factors) -> Vec<Vec<RuleId>> {
+    let model = &factors.model;
+    let mut by_scope: BTreeMap<Vec<usize>, Vec<RuleId>> = BTreeMap::new();
+    for factor in &factors.list {
+        by_scope.entry(scope(model, factor.rule)).or_default().push(factor.rule);
+    }
+    let size = |scope: &[usize]| -> f64 {
+        scope.iter().map(|&label| factors.states.representatives[label].len() as f64).product()
+    };
+    let mut scopes: Vec<(Vec<usize>, Vec<RuleId>)> = by_scope.into_iter().collect();
+    scopes.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then(a.0.cmp(&b.0)));
+    let mut groups: Vec<(Vec<usize>, Vec<RuleId>)> = Vec::new();
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); model.labels().len()];
+    for (scope, rules) in scopes {
+        if size(&scope) > MAX_MERGED {
+            groups.extend(rules.into_iter().map(|rule| (Vec::new(), vec![rule])));
+            continue;
+        }
+        let host = scope.first().and_then(|&label| {
+            users[label]
+                .iter()
+                .copied()
+                .find(|&group| scope.iter().all(|label| groups[group].0.contains(label)))
+        });
+        match host {
+            Some(group) => groups[group].1.extend(rules),
+            None => {
+                scope.iter().for_each(|&label| users[label].push(groups.len()));
+                groups.push((scope, rules));
+            }
+        }
+    }
+    groups.into_iter().map(|(_, rules)| rules).collect()
+}
+
+fn scope(model: &Model, rule: RuleId) -> Vec<usize> {
+    let mut scope: Vec<usize> = model.rule(rule).scope().iter().map(|label| label.index()).collect();
+    scope.sort_unstable();
+    scope
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn chains_never_cost_more_than_their_rules() {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(1);
+        for weights in [[0.0, 1.0], [0.1, 0.9], [0.8, 0.2], [1.0, 0.0], [0.5, 0.5]] {
+            let q: Vec<Vec<f64>> =
+                (0..30).map(|_| (0..3).map(|_| rng.random::<f64>().powf(0.1)).collect()).collect();
+            let chain = Chain::noisy_or(&q.iter().map(|q| &q[..]).collect::<Vec<_>>(), weights);
+            assert!(chain.levels.iter().all(|level| level.n_states <= MAX_STATES));
+            for _ in 0..1000 {
+                let choices: Vec<usize> = q.iter().map(|_| rng.random_range(0..3)).collect();
+                let state = chain
+                    .levels
+                    .iter()
+                    .zip(&choices)
+                    .fold(0, |state, (level, choice)| level.next[state * level.n_groups + choice]);
+                let silent: f64 = q.iter().zip(&choices).map(|(q, &choice)| q[choice]).product();
+                let cost = -(weights[0] * silent + weights[1] * (1.0 - silent)).ln();
+                assert!(chain.last[state] <= cost + 1e-12, "{} is more than {cost}", chain.last[state]);
+                assert!(chain.last[state] >= cost - 1.0, "{} is useless for {cost}", chain.last[state]);
+            }
+        }
+    }
+}
