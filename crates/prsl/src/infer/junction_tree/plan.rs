@@ -17,14 +17,16 @@ pub(crate) struct Table {
     /// How many states each variable has in this table: a fired variable has a third one where it is extended.
     sizes: Vec<usize>,
     pub(crate) size: usize,
-    /// Where it starts in the workspace.
+    /// Where its values start in the workspace.
     pub(crate) offset: usize,
+    /// Where its derivatives start; they make room for others once they have been used.
+    pub(crate) derivative: usize,
     /// Whether it is the same for every row.
     pub(crate) fixed: bool,
 }
 
 /// Offsets into the two tables that are joined and into their result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct At {
     pub(crate) a: u32,
     pub(crate) b: u32,
@@ -41,8 +43,10 @@ pub(crate) struct Loops {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// out = Σ a·b over the variables that end here.
-    Join { a: usize, b: usize, out: usize, kept: Loops, summed: Loops },
+    /// out = Σ a·b over the variables that end here. Each entry of the result, and of `a`, is come by once and in order.
+    Join { a: usize, b: usize, out: usize, forward: Nest, backward: Nest },
+    /// The same where fired variables are in both tables and stay: an entry of the result may be come by twice.
+    Or { a: usize, b: usize, out: usize, kept: Loops, summed: Loops },
     /// Brings a rule's weights into a table that has its fired variable: the next join sums it out.
     ///
     /// ```text
@@ -56,6 +60,13 @@ pub(crate) enum Step {
     /// out(silent) = a(silent) b(silent)     out(fired) = a(fired) b(either) + a(silent) b(fired)
     /// ```
     Extend { input: usize, out: usize, stride: usize },
+}
+
+/// A loop in the order of one table's entries, and for each of them a loop over the variables that it lacks.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest {
+    pub(crate) along: Loops,
+    pub(crate) across: Vec<At>,
 }
 
 /// What a plan takes, known before it runs.
@@ -210,6 +221,26 @@ impl Outline {
         self.joins.push((a, b));
     }
 
+    /// The joins in an order in which results are used soon after they were computed, and the tables that are left.
+    fn depth_first(&self, n_leaves: usize) -> (Vec<usize>, Vec<usize>) {
+        let mut used = vec![false; self.tables.len()];
+        self.joins.iter().for_each(|&(a, b)| (used[a], used[b]) = (true, true));
+        let roots: Vec<usize> = (0..used.len()).filter(|&table| !used[table]).collect();
+        // Parents first, the larger side last: read backward, the larger side is computed first.
+        let mut order = Vec::with_capacity(self.joins.len());
+        let mut stack = roots.clone();
+        while let Some(table) = stack.pop() {
+            if table >= n_leaves {
+                let (a, b) = self.joins[table - n_leaves];
+                order.push(table);
+                let (small, large) = if self.tables[a].size < self.tables[b].size { (a, b) } else { (b, a) };
+                stack.extend([large, small]);
+            }
+        }
+        order.reverse();
+        (order, roots)
+    }
+
     fn joined(&self, network: &Network, a: usize, b: usize, users: &[Vec<usize>]) -> Joined {
         let (a, b) = (&self.tables[a].variables, &self.tables[b].variables);
         let union: Vec<u64> = a.iter().zip(b).map(|(a, b)| a | b).collect();
@@ -248,40 +279,69 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Tables without variables whose product is Z.
     pub(crate) roots: Vec<usize>,
+    /// For every table, the root that it is part of.
+    pub(crate) root_of: Vec<usize>,
     /// Numbers in all tables.
     pub(crate) size: usize,
+    /// Numbers in the derivatives that are needed at the same time.
+    pub(crate) derivatives: usize,
     pub(crate) cost: Cost,
 }
 
 impl Plan {
     /// Works out every offset; the outline must be of the same network, and small enough to be stored.
     pub(crate) fn new(network: &Network, outline: &Outline) -> Self {
-        let mut plan =
-            Plan { tables: Vec::new(), steps: Vec::new(), roots: Vec::new(), size: 0, cost: outline.cost };
+        let mut plan = Plan {
+            tables: Vec::new(),
+            steps: Vec::new(),
+            roots: Vec::new(),
+            root_of: Vec::new(),
+            size: 0,
+            derivatives: 0,
+            cost: outline.cost,
+        };
         // Position in the outline to position in the plan, which has more tables: the weighed ones.
         let mut place: Vec<usize> = Vec::new();
         for (leaf, table) in network.leaves.iter().zip(&outline.tables) {
             let sizes = leaf.variables.iter().map(|&v| network.variables[v].n_states).collect();
             place.push(plan.add(leaf.variables.clone(), sizes, table.fixed));
         }
-        let mut used = vec![false; outline.tables.len()];
-        for (index, &(a, b)) in outline.joins.iter().enumerate() {
-            let joined = network.leaves.len() + index;
-            used[a] = true;
-            used[b] = true;
-            let id = plan.join(network, place[a], place[b], &outline.tables[joined]);
-            place.push(id);
+        let n_leaves = place.len();
+        place.resize(outline.tables.len(), usize::MAX);
+        let (order, roots) = outline.depth_first(n_leaves);
+        for joined in order {
+            let (a, b) = outline.joins[joined - n_leaves];
+            place[joined] = plan.join(network, place[a], place[b], &outline.tables[joined]);
         }
-        plan.roots =
-            (0..outline.tables.len()).filter(|&table| !used[table]).map(|table| place[table]).collect();
+        plan.roots = roots.into_iter().map(|table| place[table]).collect();
+        plan.place_derivatives(n_leaves);
+        plan.cost.bytes = 8.0 * (plan.size + plan.derivatives) as f64;
         plan
     }
 
     fn add(&mut self, variables: Vec<usize>, sizes: Vec<usize>, fixed: bool) -> usize {
         let size = sizes.iter().product();
-        self.tables.push(Table { variables, sizes, size, offset: self.size, fixed });
+        self.tables.push(Table { variables, sizes, size, offset: self.size, derivative: 0, fixed });
         self.size += size;
         self.tables.len() - 1
+    }
+
+    /// Finds room for the derivatives: those of the leaves stay, a step's is free once those of its inputs are known.
+    fn place_derivatives(&mut self, n_leaves: usize) {
+        let mut room = Room::default();
+        for table in (0..n_leaves).chain(self.roots.clone()) {
+            self.tables[table].derivative = room.take(self.tables[table].size);
+        }
+        self.root_of = (0..self.tables.len()).collect();
+        for step in self.steps.iter().rev() {
+            step.inputs().for_each(|input| self.root_of[input] = self.root_of[step.out()]);
+            for input in step.inputs().filter(|&input| input >= n_leaves) {
+                self.tables[input].derivative = room.take(self.tables[input].size);
+            }
+            let out = &self.tables[step.out()];
+            room.give_back(out.derivative, out.size);
+        }
+        self.derivatives = room.size;
     }
 
     fn join(&mut self, network: &Network, a: usize, b: usize, result: &OutlineTable) -> usize {
@@ -299,14 +359,27 @@ impl Plan {
             }
         }
         let variables: Vec<usize> = union.iter().copied().filter(kept).collect();
-        let summed: Vec<usize> = union.iter().copied().filter(|v| !kept(v)).collect();
         let sizes = variables.iter().map(|&v| network.variables[v].n_states).collect();
         let out = self.add(variables.clone(), sizes, result.fixed);
-        let digits = |variables: &[usize]| -> Vec<Vec<At>> {
-            variables.iter().map(|&v| self.digit(network.variables[v].n_states, v, [a, b, out])).collect()
+        let digit = |&v: &usize| self.digit(network.variables[v].n_states, v, [a, b, out]);
+        let (along_out, across_out): (Vec<usize>, Vec<usize>) = union.iter().partition(|v| kept(v));
+        let is_or = union
+            .iter()
+            .any(|&v| self.tables[b].n_states(v).is_some_and(|n| n > network.variables[v].n_states));
+        let step = if is_or {
+            let loops = |variables: &[usize]| Loops::new(&variables.iter().map(digit).collect::<Vec<_>>());
+            Step::Or { a, b, out, kept: loops(&along_out), summed: loops(&across_out) }
+        } else {
+            let n_in_a = self.tables[a].variables.len();
+            let nest = |along: &[usize], across: &[usize]| Nest {
+                along: Loops::new(&along.iter().map(digit).collect::<Vec<_>>()),
+                across: combinations(&across.iter().map(digit).collect::<Vec<_>>()),
+            };
+            let (forward, backward) =
+                (nest(&along_out, &across_out), nest(&union[..n_in_a], &union[n_in_a..]));
+            Step::Join { a, b, out, forward, backward }
         };
-        let (kept, summed) = (Loops::new(&digits(&variables)), Loops::new(&digits(&summed)));
-        self.steps.push(Step::Join { a, b, out, kept, summed });
+        self.steps.push(step);
         out
     }
 
@@ -342,6 +415,70 @@ impl Plan {
             return vec![at(silent, silent, silent), at(silent, fired, fired), at(fired, either, fired)];
         }
         (0..n_states).map(|state| at(state, state, state)).collect()
+    }
+}
+
+impl Step {
+    /// The table that the step computes.
+    pub(crate) fn out(&self) -> usize {
+        match self {
+            Step::Join { out, .. } | Step::Or { out, .. } => *out,
+            Step::Weigh { out, .. } | Step::Extend { out, .. } => *out,
+        }
+    }
+
+    /// The tables that it computes it from.
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> + use<> {
+        let (first, second) = match self {
+            Step::Join { a, b, .. } | Step::Or { a, b, .. } => (*a, Some(*b)),
+            Step::Weigh { input, .. } | Step::Extend { input, .. } => (*input, None),
+        };
+        [Some(first), second].into_iter().flatten()
+    }
+}
+
+/// Memory that is handed out and given back.
+#[derive(Default)]
+struct Room {
+    size: usize,
+    /// Free pieces as (start, length), in order, none next to another.
+    free: Vec<(usize, usize)>,
+}
+
+impl Room {
+    /// The start of the smallest free piece that is large enough.
+    fn take(&mut self, size: usize) -> usize {
+        let fitting = (0..self.free.len()).filter(|&piece| self.free[piece].1 >= size);
+        let Some(piece) = fitting.min_by_key(|&piece| self.free[piece].1) else {
+            // The end is extended, from the last piece on if that is free.
+            let start = match self.free.last() {
+                Some(&(start, length)) if start + length == self.size => {
+                    self.free.pop();
+                    start
+                }
+                _ => self.size,
+            };
+            self.size = start + size;
+            return start;
+        };
+        let (start, length) = self.free[piece];
+        if length == size {
+            self.free.remove(piece);
+        } else {
+            self.free[piece] = (start + size, length - size);
+        }
+        start
+    }
+
+    fn give_back(&mut self, start: usize, size: usize) {
+        let next = self.free.partition_point(|&(other, _)| other < start);
+        self.free.insert(next, (start, size));
+        if next + 1 < self.free.len() && start + size == self.free[next + 1].0 {
+            self.free[next].1 += self.free.remove(next + 1).1;
+        }
+        if next > 0 && self.free[next - 1].0 + self.free[next - 1].1 == start {
+            self.free[next - 1].1 += self.free.remove(next).1;
+        }
     }
 }
 

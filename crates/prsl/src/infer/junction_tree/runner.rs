@@ -260,7 +260,7 @@ impl<S: Semiring> Runner<S> {
             }
         }
         let log_totals = workspace.collect(&self.plan);
-        workspace.distribute(&self.plan, back);
+        workspace.distribute(&self.plan, &self.leaves, back);
         rows.iter()
             .enumerate()
             .map(|(lane, row)| {
@@ -321,8 +321,7 @@ impl<S: Semiring> Runner<S> {
         self.model
             .rule_ids()
             .map(|rule| {
-                let [silent, fired] =
-                    workspace.masses(&self.plan, &self.leaves, rule).map(|mass| R::ln(mass[0]));
+                let [silent, fired] = workspace.masses(rule).map(|mass| R::ln(mass[0]));
                 let largest = silent.max(fired);
                 if largest == f64::NEG_INFINITY {
                     return 0.0;

@@ -4,7 +4,7 @@
 //! compiler turns them into vector instructions, and each row's arithmetic is the same whatever its neighbors.
 
 use super::network::{Leaf, Source};
-use super::plan::{At, Loops, Plan, Step, Table};
+use super::plan::{At, Loops, Nest, Plan, Step, Table};
 use crate::infer::semiring::Semiring;
 use crate::rule::RuleId;
 
@@ -19,10 +19,12 @@ const SUSPICIOUS: f64 = 1e-60;
 pub(crate) struct Workspace<S, const L: usize> {
     values: Vec<Lane<L>>,
     derivatives: Vec<Lane<L>>,
+    /// Powers of two taken out of each table, and out of its derivatives.
+    exponents: Vec<[[i32; L]; 2]>,
     /// What each rule weighs by when silent and when fired: plain numbers in every semiring.
     weights: Vec<[Lane<L>; 2]>,
-    /// Powers of two taken out of the tables so far.
-    exponents: [i64; L],
+    /// What each rule's weights multiply in Z, up to a factor per lane: after a sweep back to all tables.
+    masses: Vec<[Lane<L>; 2]>,
     /// Rows in which something may have underflowed.
     suspicious: [bool; L],
     semiring: std::marker::PhantomData<S>,
@@ -42,9 +44,10 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
     pub(crate) fn new(plan: &Plan, leaves: &[Leaf], weights: &[[f64; 2]]) -> Self {
         let mut workspace = Self {
             values: vec![[S::ZERO; L]; plan.size],
-            derivatives: vec![[S::ZERO; L]; plan.size],
+            derivatives: vec![[S::ZERO; L]; plan.derivatives],
+            exponents: vec![[[0; L]; 2]; plan.tables.len()],
             weights: weights.iter().map(|pair| pair.map(|weight| [weight; L])).collect(),
-            exponents: [0; L],
+            masses: vec![[[S::ZERO; L]; 2]; weights.len()],
             suspicious: [false; L],
             semiring: std::marker::PhantomData,
         };
@@ -95,12 +98,17 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
 
     /// The values of a table.
     pub(crate) fn value(&self, table: &Table) -> &[Lane<L>] {
-        &self.values[table.offset..table.offset + table.size]
+        slots(&self.values, table)
     }
 
-    /// The derivatives of Z in a table's entries, up to a factor per lane.
+    /// The derivatives of Z in a leaf's entries, up to a factor per lane.
     pub(crate) fn derivative(&self, table: &Table) -> &[Lane<L>] {
-        &self.derivatives[table.offset..table.offset + table.size]
+        &self.derivatives[table.derivative..table.derivative + table.size]
+    }
+
+    /// What each rule's weights multiply in Z: the sum over silent and over fired, up to a factor per lane.
+    pub(crate) fn masses(&self, rule: RuleId) -> [Lane<L>; 2] {
+        self.masses[rule.index()]
     }
 
     /// Whether a row has to be done again in logarithms.
@@ -110,86 +118,104 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
 
     /// Runs all steps that depend on the rows; ln Z of each lane.
     pub(crate) fn collect(&mut self, plan: &Plan) -> [f64; L] {
-        self.exponents = [0; L];
         self.suspicious = [false; L];
         for step in plan.steps.iter().filter(|step| !plan.tables[step.out()].fixed) {
-            self.forward(plan, step);
+            let largest = self.forward(plan, step);
             let table = &plan.tables[step.out()];
             let slots = &mut self.values[table.offset..table.offset + table.size];
-            scale::<S, L>(slots, &mut self.exponents, &mut self.suspicious);
+            let scaled = scale::<S, L>(slots, largest, &mut self.suspicious);
+            self.exponents[step.out()][VALUE] =
+                step.inputs().fold(scaled, |sum, input| plus(sum, self.exponents[input][VALUE]));
         }
-        let mut log_evidence = self.exponents.map(|exponent| exponent as f64 * std::f64::consts::LN_2);
+        let mut log_evidence = [0.0; L];
         for &root in &plan.roots {
             for l in 0..L {
-                log_evidence[l] += S::ln(self.values[plan.tables[root].offset][l]);
+                let exponent = f64::from(self.exponents[root][VALUE][l]);
+                log_evidence[l] +=
+                    S::ln(self.values[plan.tables[root].offset][l]) + exponent * std::f64::consts::LN_2;
             }
         }
         log_evidence
     }
 
-    /// Runs the steps backward: the derivative of Z in every table, up to a factor per table and lane.
-    pub(crate) fn distribute(&mut self, plan: &Plan, back: Back) {
+    /// Runs the steps backward: the derivative of Z in every table, up to a power of two per table and lane.
+    pub(crate) fn distribute(&mut self, plan: &Plan, leaves: &[Leaf], back: Back) {
         for &root in &plan.roots {
-            self.derivatives[plan.tables[root].offset] = [S::ONE; L];
+            self.derivatives[plan.tables[root].derivative] = [S::ONE; L];
+            self.exponents[root][DERIVATIVE] = [0; L];
         }
         for step in plan.steps.iter().rev() {
-            let table = &plan.tables[step.out()];
-            if table.fixed && back == Back::Rows {
-                continue;
+            if back == Back::All || !plan.tables[step.out()].fixed {
+                self.backward(plan, step, back);
             }
-            let slots = &mut self.derivatives[table.offset..table.offset + table.size];
-            scale::<S, L>(slots, &mut [0; L], &mut self.suspicious);
-            self.backward(plan, step, back);
+        }
+        if back == Back::All {
+            self.weigh_tables(plan, leaves);
         }
     }
 
-    /// The masses that a rule's weights multiply in Z: Σ over silent and over fired, up to a factor per lane.
-    /// Needs a full [`Self::distribute`].
-    pub(crate) fn masses(&self, plan: &Plan, leaves: &[Leaf], rule: RuleId) -> [Lane<L>; 2] {
-        let mut masses = [[S::ZERO; L]; 2];
-        let mut gather = |mass: usize, a: Lane<L>, b: Lane<L>| {
+    /// How far the label's own sum Σ belief · derivative is from Z, relative to it: nothing but rounding.
+    pub(crate) fn inconsistency(&self, plan: &Plan, leaf: usize) -> Lane<L> {
+        let (table, root) = (&plan.tables[leaf], plan.root_of[leaf]);
+        let mut sum = [0.0; L];
+        for (value, derivative) in self.value(table).iter().zip(self.derivative(table)) {
             for l in 0..L {
-                masses[mass][l] = S::add(masses[mass][l], S::mul(a[l], b[l]));
-            }
-        };
-        for (leaf, table) in leaves.iter().zip(&plan.tables) {
-            if let Source::Rule(of, outcomes) = &leaf.source
-                && *of == rule
-            {
-                for (outcome, &derivative) in outcomes.iter().zip(self.derivative(table)) {
-                    gather(0, [S::element(outcome[0]); L], derivative);
-                    gather(1, [S::element(outcome[1]); L], derivative);
-                }
-                return masses;
+                sum[l] += value[l] * derivative[l];
             }
         }
-        for step in &plan.steps {
-            if let Step::Weigh { input, out, rule: of, stride } = step
-                && *of == rule
-            {
-                let values = self.value(&plan.tables[*input]);
-                let derivatives = self.derivative(&plan.tables[*out]);
-                for silent in pairs(values.len(), *stride) {
-                    let fired = silent + stride;
-                    gather(0, values[silent], derivatives[silent]);
-                    gather(1, values[fired], derivatives[silent]);
-                    gather(1, values[silent], derivatives[fired]);
-                    gather(1, values[fired], derivatives[fired]);
-                }
-                return masses;
-            }
+        let total = self.values[plan.tables[root].offset];
+        let mut difference = [0.0; L];
+        for l in 0..L {
+            let exponent = self.exponents[leaf][DERIVATIVE][l] - self.exponents[root][VALUE][l];
+            difference[l] = (sum[l] * f64::from(exponent).exp2() / total[l] - 1.0).abs();
         }
-        unreachable!("every rule has a table or is weighed")
+        difference
     }
 
-    fn forward(&mut self, plan: &Plan, step: &Step) {
+    /// The masses of the rules that are given as tables.
+    fn weigh_tables(&mut self, plan: &Plan, leaves: &[Leaf]) {
+        for (leaf, table) in leaves.iter().zip(&plan.tables) {
+            let Source::Rule(rule, outcomes) = &leaf.source else { continue };
+            let derivatives = &self.derivatives[table.derivative..table.derivative + table.size];
+            let masses = &mut self.masses[rule.index()];
+            *masses = [[S::ZERO; L]; 2];
+            for (outcome, derivative) in outcomes.iter().zip(derivatives) {
+                for (mass, &q) in masses.iter_mut().zip(outcome) {
+                    add_product::<S, L>(mass, &[S::element(q); L], derivative);
+                }
+            }
+        }
+    }
+
+    /// The masses of a rule whose weights are applied in a step of their own.
+    fn weigh_step(&mut self, plan: &Plan, input: usize, out: usize, rule: RuleId, stride: usize) {
+        let values = slots(&self.values, &plan.tables[input]);
+        let out = &plan.tables[out];
+        let derivatives = &self.derivatives[out.derivative..out.derivative + out.size];
+        let [silent_mass, fired_mass] = &mut self.masses[rule.index()];
+        (*silent_mass, *fired_mass) = ([S::ZERO; L], [S::ZERO; L]);
+        for silent in pairs(values.len(), stride) {
+            let fired = silent + stride;
+            add_product::<S, L>(silent_mass, &values[silent], &derivatives[silent]);
+            add_product::<S, L>(fired_mass, &values[fired], &derivatives[silent]);
+            add_product::<S, L>(fired_mass, &values[silent], &derivatives[fired]);
+            add_product::<S, L>(fired_mass, &values[fired], &derivatives[fired]);
+        }
+    }
+
+    /// Computes a step's table; the largest entry of each lane.
+    fn forward(&mut self, plan: &Plan, step: &Step) -> Lane<L> {
         let out = &plan.tables[step.out()];
         let (before, after) = self.values.split_at_mut(out.offset);
         let result = &mut after[..out.size];
         match step {
-            Step::Join { a, b, kept, summed, .. } => {
+            Step::Join { a, b, forward, .. } => {
                 let (a, b) = (slots(before, &plan.tables[*a]), slots(before, &plan.tables[*b]));
-                join::<S, L>(a, b, result, kept, summed);
+                return join::<S, L>(a, b, result, forward);
+            }
+            Step::Or { a, b, kept, summed, .. } => {
+                let (a, b) = (slots(before, &plan.tables[*a]), slots(before, &plan.tables[*b]));
+                or::<S, L>(a, b, result, kept, summed);
             }
             Step::Weigh { input, rule, stride, .. } => {
                 let input = slots(before, &plan.tables[*input]);
@@ -199,74 +225,232 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 extend::<S, L>(slots(before, &plan.tables[*input]), result, *stride);
             }
         }
+        largest_of::<S, L>(result)
     }
 
+    /// Computes the derivatives in a step's inputs from that in its result.
     fn backward(&mut self, plan: &Plan, step: &Step, back: Back) {
         let out = &plan.tables[step.out()];
-        let (before, after) = self.derivatives.split_at_mut(out.offset);
-        let result = &after[..out.size];
+        let wanted = |table: usize| back == Back::All || !plan.tables[table].fixed;
+        let room = |table: &Table| table.derivative..table.derivative + table.size;
+        let exponent = self.exponents[step.out()][DERIVATIVE];
         match step {
-            Step::Join { a, b, kept, summed, .. } => {
-                let (a, b) = (&plan.tables[*a], &plan.tables[*b]);
-                let values =
-                    [&self.values[a.offset..a.offset + a.size], &self.values[b.offset..b.offset + b.size]];
-                let (d_a, d_b) = two_slots(before, a, b);
-                let wanted = |table: &Table| back == Back::All || !table.fixed;
-                match (wanted(a), wanted(b)) {
-                    (true, true) => join_back_both::<S, L>(result, values, [d_a, d_b], kept, summed),
-                    (true, false) => {
-                        join_back_one::<S, L>(result, values[1], d_a, [kept, summed], |at| at.a, |at| at.b);
+            Step::Join { a, b, .. } | Step::Or { a, b, .. } => {
+                let (t_a, t_b) = (&plan.tables[*a], &plan.tables[*b]);
+                let values = [slots(&self.values, t_a), slots(&self.values, t_b)];
+                let [d_out, d_a, d_b] = self
+                    .derivatives
+                    .get_disjoint_mut([room(out), room(t_a), room(t_b)])
+                    .expect("a step's derivatives have rooms of their own");
+                let wanted = [wanted(*a), wanted(*b)];
+                let largest = match step {
+                    Step::Join { backward, .. } => {
+                        join_back::<S, L>(d_out, values, [&mut *d_a, &mut *d_b], backward, wanted)
                     }
-                    (false, true) => {
-                        join_back_one::<S, L>(result, values[0], d_b, [kept, summed], |at| at.b, |at| at.a);
+                    Step::Or { kept, summed, .. } => {
+                        or_back::<S, L>(d_out, values, [&mut *d_a, &mut *d_b], kept, summed);
+                        [largest_of::<S, L>(d_a), largest_of::<S, L>(d_b)]
                     }
-                    (false, false) => {}
+                    _ => unreachable!("only joins have two inputs"),
+                };
+                for (place, (this, other, slots)) in [(*a, *b, d_a), (*b, *a, d_b)].into_iter().enumerate() {
+                    if wanted[place] {
+                        let scaled = scale::<S, L>(slots, largest[place], &mut self.suspicious);
+                        self.exponents[this][DERIVATIVE] =
+                            plus(plus(exponent, self.exponents[other][VALUE]), scaled);
+                    }
                 }
             }
             Step::Weigh { input, rule, stride, .. } => {
+                if back == Back::All {
+                    self.weigh_step(plan, *input, step.out(), *rule, *stride);
+                }
+                let [d_out, d_in] = self
+                    .derivatives
+                    .get_disjoint_mut([room(out), room(&plan.tables[*input])])
+                    .expect("a step's derivatives have rooms of their own");
                 // The matrix of the weights is symmetric: backward is forward.
-                let input = &plan.tables[*input];
-                let slots = &mut before[input.offset..input.offset + input.size];
-                weigh::<S, L>(result, slots, &self.weights[rule.index()], *stride);
+                weigh::<S, L>(d_out, d_in, &self.weights[rule.index()], *stride);
+                self.exponents[*input][DERIVATIVE] = exponent;
             }
             Step::Extend { input, stride, .. } => {
-                let input = &plan.tables[*input];
-                extend_back::<S, L>(result, &mut before[input.offset..input.offset + input.size], *stride);
+                let [d_out, d_in] = self
+                    .derivatives
+                    .get_disjoint_mut([room(out), room(&plan.tables[*input])])
+                    .expect("a step's derivatives have rooms of their own");
+                extend_back::<S, L>(d_out, d_in, *stride);
+                self.exponents[*input][DERIVATIVE] = exponent;
             }
         }
     }
 }
 
-impl Step {
-    /// The table that the step computes.
-    pub(crate) fn out(&self) -> usize {
-        match self {
-            Step::Join { out, .. } | Step::Weigh { out, .. } | Step::Extend { out, .. } => *out,
-        }
-    }
+/// The place of a table's exponents, and of its derivatives'.
+const VALUE: usize = 0;
+const DERIVATIVE: usize = 1;
+
+fn plus<const L: usize>(a: [i32; L], b: [i32; L]) -> [i32; L] {
+    std::array::from_fn(|l| a[l] + b[l])
 }
 
 fn slots<'a, const L: usize>(values: &'a [Lane<L>], table: &Table) -> &'a [Lane<L>] {
     &values[table.offset..table.offset + table.size]
 }
 
-fn two_slots<'a, const L: usize>(
-    values: &'a mut [Lane<L>],
-    a: &Table,
-    b: &Table,
-) -> (&'a mut [Lane<L>], &'a mut [Lane<L>]) {
-    if a.offset < b.offset {
-        let (low, high) = values.split_at_mut(b.offset);
-        (&mut low[a.offset..a.offset + a.size], &mut high[..b.size])
-    } else {
-        let (low, high) = values.split_at_mut(a.offset);
-        (&mut high[..a.size], &mut low[b.offset..b.offset + b.size])
+/// sum ⊕= x ⊗ y
+#[inline(always)]
+fn add_product<S: Semiring, const L: usize>(sum: &mut Lane<L>, x: &Lane<L>, y: &Lane<L>) {
+    for l in 0..L {
+        sum[l] = S::add(sum[l], S::mul(x[l], y[l]));
     }
 }
 
-/// out[k] = Σ_s a[k, s] b[k, s]
-#[inline(never)]
+/// The larger size of each lane.
+#[inline(always)]
+fn widen<S: Semiring, const L: usize>(largest: &mut Lane<L>, x: &Lane<L>) {
+    if S::SCALED {
+        for l in 0..L {
+            largest[l] = if x[l].abs() > largest[l] { x[l].abs() } else { largest[l] };
+        }
+    }
+}
+
+fn largest_of<S: Semiring, const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
+    let mut largest = [0.0; L];
+    slots.iter().for_each(|slot| widen::<S, L>(&mut largest, slot));
+    largest
+}
+
+/// out[k] = Σ_s a[k, s] b[k, s]; the largest entry of each lane. Short sums are written out by the compiler.
 fn join<S: Semiring, const L: usize>(
+    a: &[Lane<L>],
+    b: &[Lane<L>],
+    out: &mut [Lane<L>],
+    nest: &Nest,
+) -> Lane<L> {
+    match nest.across.len() {
+        1 => join_across::<S, L, 1>(a, b, out, nest),
+        2 => join_across::<S, L, 2>(a, b, out, nest),
+        3 => join_across::<S, L, 3>(a, b, out, nest),
+        4 => join_across::<S, L, 4>(a, b, out, nest),
+        6 => join_across::<S, L, 6>(a, b, out, nest),
+        8 => join_across::<S, L, 8>(a, b, out, nest),
+        _ => join_in::<S, L>(a, b, out, &nest.along, &nest.across),
+    }
+}
+
+#[inline(never)]
+fn join_across<S: Semiring, const L: usize, const N: usize>(
+    a: &[Lane<L>],
+    b: &[Lane<L>],
+    out: &mut [Lane<L>],
+    nest: &Nest,
+) -> Lane<L> {
+    let across: [At; N] = std::array::from_fn(|n| nest.across[n]);
+    join_in::<S, L>(a, b, out, &nest.along, &across)
+}
+
+#[inline(always)]
+fn join_in<S: Semiring, const L: usize>(
+    a: &[Lane<L>],
+    b: &[Lane<L>],
+    out: &mut [Lane<L>],
+    along: &Loops,
+    across: &[At],
+) -> Lane<L> {
+    let mut largest = [0.0; L];
+    for (o, slots) in along.outer.iter().zip(out.chunks_exact_mut(along.inner.len())) {
+        for (i, slot) in along.inner.iter().zip(slots) {
+            let (a, b) = (&a[(o.a + i.a) as usize..], &b[(o.b + i.b) as usize..]);
+            let mut sum = [S::ZERO; L];
+            for p in across {
+                add_product::<S, L>(&mut sum, &a[p.a as usize], &b[p.b as usize]);
+            }
+            widen::<S, L>(&mut largest, &sum);
+            *slot = sum;
+        }
+    }
+    largest
+}
+
+/// The derivatives of a join, d_a[k, s] = Σ d[k] b[k, s] and the same for b, those that are wanted; the largest of
+/// each. `a` is the larger table and gone through in order.
+fn join_back<S: Semiring, const L: usize>(
+    d: &[Lane<L>],
+    values: [&[Lane<L>]; 2],
+    derivatives: [&mut [Lane<L>]; 2],
+    nest: &Nest,
+    wanted: [bool; 2],
+) -> [Lane<L>; 2] {
+    match (wanted, nest.across.len()) {
+        ([true, true], 1) => join_back_across::<S, L, true, true, 1>(d, values, derivatives, nest),
+        ([true, true], 2) => join_back_across::<S, L, true, true, 2>(d, values, derivatives, nest),
+        ([true, true], 3) => join_back_across::<S, L, true, true, 3>(d, values, derivatives, nest),
+        ([true, true], 4) => join_back_across::<S, L, true, true, 4>(d, values, derivatives, nest),
+        ([true, false], 1) => join_back_across::<S, L, true, false, 1>(d, values, derivatives, nest),
+        ([true, false], 2) => join_back_across::<S, L, true, false, 2>(d, values, derivatives, nest),
+        ([true, true], _) => {
+            join_back_in::<S, L, true, true>(d, values, derivatives, &nest.along, &nest.across)
+        }
+        ([true, false], _) => {
+            join_back_in::<S, L, true, false>(d, values, derivatives, &nest.along, &nest.across)
+        }
+        ([false, true], _) => {
+            join_back_in::<S, L, false, true>(d, values, derivatives, &nest.along, &nest.across)
+        }
+        ([false, false], _) => [[0.0; L]; 2],
+    }
+}
+
+#[inline(never)]
+fn join_back_across<S: Semiring, const L: usize, const A: bool, const B: bool, const N: usize>(
+    d: &[Lane<L>],
+    values: [&[Lane<L>]; 2],
+    derivatives: [&mut [Lane<L>]; 2],
+    nest: &Nest,
+) -> [Lane<L>; 2] {
+    let across: [At; N] = std::array::from_fn(|n| nest.across[n]);
+    join_back_in::<S, L, A, B>(d, values, derivatives, &nest.along, &across)
+}
+
+#[inline(always)]
+fn join_back_in<S: Semiring, const L: usize, const A: bool, const B: bool>(
+    d: &[Lane<L>],
+    [a, b]: [&[Lane<L>]; 2],
+    [d_a, d_b]: [&mut [Lane<L>]; 2],
+    along: &Loops,
+    across: &[At],
+) -> [Lane<L>; 2] {
+    let mut largest = [0.0; L];
+    if B {
+        d_b.fill([S::ZERO; L]);
+    }
+    let n = along.inner.len();
+    for ((o, xs), d_xs) in along.outer.iter().zip(a.chunks_exact(n)).zip(d_a.chunks_exact_mut(n)) {
+        for ((i, x), d_x) in along.inner.iter().zip(xs).zip(d_xs) {
+            let (at_b, at_out) = ((o.b + i.b) as usize, (o.out + i.out) as usize);
+            let mut sum = [S::ZERO; L];
+            for p in across {
+                let d = &d[at_out + p.out as usize];
+                if A {
+                    add_product::<S, L>(&mut sum, d, &b[at_b + p.b as usize]);
+                }
+                if B {
+                    add_product::<S, L>(&mut d_b[at_b + p.b as usize], d, x);
+                }
+            }
+            if A {
+                widen::<S, L>(&mut largest, &sum);
+                *d_x = sum;
+            }
+        }
+    }
+    [largest, if B { largest_of::<S, L>(d_b) } else { largest }]
+}
+
+/// out[k] ⊕= a[k, s] b[k, s] where an entry of the result may be come by twice.
+#[inline(never)]
+fn or<S: Semiring, const L: usize>(
     a: &[Lane<L>],
     b: &[Lane<L>],
     out: &mut [Lane<L>],
@@ -281,11 +465,11 @@ fn join<S: Semiring, const L: usize>(
             let mut sum = *slot;
             for p in &summed.outer {
                 for q in &summed.inner {
-                    let x = &a[at_a + (p.a + q.a) as usize];
-                    let y = &b[at_b + (p.b + q.b) as usize];
-                    for l in 0..L {
-                        sum[l] = S::add(sum[l], S::mul(x[l], y[l]));
-                    }
+                    add_product::<S, L>(
+                        &mut sum,
+                        &a[at_a + (p.a + q.a) as usize],
+                        &b[at_b + (p.b + q.b) as usize],
+                    );
                 }
             }
             *slot = sum;
@@ -293,9 +477,9 @@ fn join<S: Semiring, const L: usize>(
     }
 }
 
-/// The derivatives of a join in both its tables: d_a[k, s] += d[k] b[k, s], and the same for b.
+/// The derivatives of [`or`] in both its tables.
 #[inline(never)]
-fn join_back_both<S: Semiring, const L: usize>(
+fn or_back<S: Semiring, const L: usize>(
     result: &[Lane<L>],
     [a, b]: [&[Lane<L>]; 2],
     [d_a, d_b]: [&mut [Lane<L>]; 2],
@@ -311,39 +495,8 @@ fn join_back_both<S: Semiring, const L: usize>(
             for p in &summed.outer {
                 for q in &summed.inner {
                     let (at_a, at_b) = (at_a + (p.a + q.a) as usize, at_b + (p.b + q.b) as usize);
-                    let (x, y) = (&a[at_a], &b[at_b]);
-                    let (d_x, d_y) = (&mut d_a[at_a], &mut d_b[at_b]);
-                    for l in 0..L {
-                        d_x[l] = S::add(d_x[l], S::mul(d[l], y[l]));
-                        d_y[l] = S::add(d_y[l], S::mul(d[l], x[l]));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// The derivative of a join in one of its tables; `own` and `of_other` pick that table's offset and the other's.
-#[inline(always)]
-fn join_back_one<S: Semiring, const L: usize>(
-    result: &[Lane<L>],
-    other: &[Lane<L>],
-    d_own: &mut [Lane<L>],
-    [kept, summed]: [&Loops; 2],
-    own: impl Fn(&At) -> u32,
-    of_other: impl Fn(&At) -> u32,
-) {
-    d_own.fill([S::ZERO; L]);
-    for o in &kept.outer {
-        for i in &kept.inner {
-            let d = result[(o.out + i.out) as usize];
-            for p in &summed.outer {
-                for q in &summed.inner {
-                    let y = &other[(of_other(o) + of_other(i) + of_other(p) + of_other(q)) as usize];
-                    let d_x = &mut d_own[(own(o) + own(i) + own(p) + own(q)) as usize];
-                    for l in 0..L {
-                        d_x[l] = S::add(d_x[l], S::mul(d[l], y[l]));
-                    }
+                    add_product::<S, L>(&mut d_a[at_a], &d, &b[at_b]);
+                    add_product::<S, L>(&mut d_b[at_b], &d, &a[at_a]);
                 }
             }
         }
@@ -400,38 +553,33 @@ fn pairs(size: usize, stride: usize) -> impl Iterator<Item = usize> {
     (0..size).step_by(2 * stride).flat_map(move |start| start..start + stride)
 }
 
-/// Multiplies each lane by the power of two that brings its largest entry near 1. Powers of two change no digit.
+/// Multiplies each lane by the power of two that brings its largest entry near 1, and says which. Powers of two
+/// change no digit.
 fn scale<S: Semiring, const L: usize>(
     slots: &mut [Lane<L>],
-    exponents: &mut [i64; L],
+    largest: Lane<L>,
     suspicious: &mut [bool; L],
-) {
+) -> [i32; L] {
+    let mut exponents = [0; L];
     if !S::SCALED {
-        return;
-    }
-    let mut largest = [0.0f64; L];
-    for slot in slots.iter() {
-        for l in 0..L {
-            largest[l] = if slot[l] > largest[l] { slot[l] } else { largest[l] };
-        }
+        return exponents;
     }
     let mut factors = [1.0; L];
-    let mut needed = false;
     for l in 0..L {
         suspicious[l] |= largest[l] < SUSPICIOUS;
         // The exponent as the bits have it; zero stays zero.
-        let exponent = ((largest[l].to_bits() >> 52) & 0x7ff) as i64 - 1023;
+        let exponent = ((largest[l].to_bits() >> 52) & 0x7ff) as i32 - 1023;
         if largest[l] > 0.0 && !(-40..=40).contains(&exponent) {
-            factors[l] = f64::from_bits(((1023 - exponent.clamp(-1000, 1000)) as u64) << 52);
-            exponents[l] += exponent.clamp(-1000, 1000);
-            needed = true;
+            exponents[l] = exponent.clamp(-1000, 1000);
+            factors[l] = f64::from_bits(((1023 - exponents[l]) as u64) << 52);
         }
     }
-    if needed {
+    if exponents != [0; L] {
         for slot in slots.iter_mut() {
             for l in 0..L {
                 slot[l] *= factors[l];
             }
         }
     }
+    exponents
 }
