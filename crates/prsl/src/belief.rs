@@ -87,7 +87,13 @@ impl BeliefMatrix {
         self.n_rows = 0;
     }
 
-    /// The same matrix with some rows only.
+    /// The same matrix with these rows only, in this order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        Self { model: self.model.clone(), values, n_rows: rows.len() }
+    }
+
+    /// The same matrix with a range of rows only.
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let width = self.model.n_categories();
         let values = self.values[rows.start * width..rows.end * width].to_vec();

@@ -61,6 +61,7 @@ impl Explainer {
             Err(refused @ Error::TooCostly { .. }) => Err(refused.to_string()),
             Err(error) => return Err(error),
         };
+        tree.careful()?;
         let texts = model.rule_ids().map(|rule| model.rule_text(rule)).collect();
         Ok(Self { tree, joint, texts })
     }
@@ -109,7 +110,7 @@ impl Explainer {
             Ok(posterior) => (Some(posterior), Vec::new()),
             Err(conflict) => (None, conflict),
         };
-        let without = self.tree.without_each_rule(row);
+        let without = self.tree.without_each_rule(row).expect("it was compiled to be careful");
         let rule = |rule: RuleId| {
             let (text, without) = (&self.texts[rule.index()], without[rule.index()].as_deref());
             explain_rule(model, rule, text, posterior.as_ref(), without, conflict.contains(&rule))

@@ -41,6 +41,11 @@ impl Engine {
 pub enum Stopped {
     /// The answer is exact up to rounding.
     Exact,
+    /// Exact but for digits lost to rounding, and too large to be done again without that loss.
+    Imprecise {
+        /// The largest relative difference between sums that should be equal.
+        error: f64,
+    },
     /// Messages came to rest.
     Converged {
         /// How often every rule spoke.
@@ -60,7 +65,7 @@ pub enum Stopped {
 impl Stopped {
     /// Whether the answer is what the engine aims at, rather than what it had when its limit was reached.
     pub fn is_final(self) -> bool {
-        !matches!(self, Stopped::NotConverged { .. })
+        !matches!(self, Stopped::NotConverged { .. } | Stopped::Imprecise { .. })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::model::Model;
 use crate::rule::{Body, RuleId};
 
 /// The groups of categories that no rule tells apart, per label.
+#[derive(Clone, Debug)]
 pub(crate) struct States {
     /// For every category of every label (flat), its state.
     pub(crate) of_category: Vec<Vec<usize>>,

@@ -1,6 +1,7 @@
 //! The most probable joint explanation, and the next best ones.
 
-use super::junction_tree::runner::{Aim, Answer, Runner};
+use super::junction_tree::network::Split;
+use super::junction_tree::runner::{Aim, Answer, Compilation, Runner};
 use super::junction_tree::{Cost, Limits};
 use super::semiring::MaxProduct;
 use crate::belief::BeliefMatrix;
@@ -37,7 +38,7 @@ impl MaxProductTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        Ok(Self { runner: Runner::compile(model, Aim::Maximum, limits)? })
+        Ok(Self { runner: Compilation::new(model, Aim::Maximum, Split::Or, limits)?.runner()? })
     }
 
     /// The model it was compiled from.

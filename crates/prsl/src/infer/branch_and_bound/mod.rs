@@ -122,7 +122,7 @@ impl BranchAndBound {
     }
 
     /// A smallest set of rules that together exclude everything that an impossible row allows.
-    fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
+    pub(crate) fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
         minimal_subset(self.model().rule_ids().collect(), |kept| {
             let rest = self.model().edit().retain_rules(|rule| kept.contains(&rule)).build();
             let engine = rest.and_then(|model| Self::compile_with(&model, self.limits));

@@ -1,6 +1,6 @@
 //! The junction tree: exact inference along a tree of small tables.
 
-mod network;
+pub(crate) mod network;
 mod order;
 mod plan;
 pub(crate) mod runner;
@@ -10,14 +10,19 @@ mod sweep;
 pub use plan::Cost;
 pub use runner::Limits;
 
+use std::sync::OnceLock;
+
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
+use crate::infer::branch_and_bound::BranchAndBound;
 use crate::infer::semiring::SumProduct;
+use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
-use runner::{Aim, Answer, Runner};
+use network::Split;
+use runner::{Aim, Answer, Compilation, Runner};
 
 /// Exact marginals for models whose rules do not tie too many labels together at once.
 ///
@@ -49,8 +54,16 @@ use runner::{Aim, Answer, Runner};
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub struct JunctionTree {
-    runner: Runner<SumProduct>,
+    /// With signs, where that is faster: its answers are checked.
+    quick: Option<Runner<SumProduct>>,
+    /// Without signs, or what that would take.
+    careful: Result<Runner<SumProduct>>,
+    /// For every category whether the rules exclude it whatever the beliefs, once that was asked.
+    excluded: OnceLock<Vec<bool>>,
 }
+
+/// Where there are signs, less than this share of a label's mass may be nothing but rounding.
+const TINY: f64 = 1e-12;
 
 impl JunctionTree {
     /// Compiles within the default limits.
@@ -60,17 +73,41 @@ impl JunctionTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        Ok(Self { runner: Runner::compile(model, Aim::Sum, limits)? })
+        let compilation = Compilation::new(model, Aim::Sum, Split::Signed, limits)?;
+        let runner = compilation.runner()?;
+        let excluded = OnceLock::new();
+        if !compilation.is_signed() {
+            return Ok(Self { quick: None, careful: Ok(runner), excluded });
+        }
+        // The same plan without signs; if that is too large, perhaps another one is not.
+        let careful = compilation.without_signs()?.runner().or_else(|_| {
+            Compilation::new(model, Aim::Sum, Split::Or, limits).and_then(|compilation| compilation.runner())
+        });
+        Ok(Self { quick: Some(runner), careful, excluded })
     }
 
     /// The model it was compiled from.
     pub fn model(&self) -> &Model {
-        &self.runner.model
+        &self.any().model
     }
 
     /// What the plan takes.
     pub fn cost(&self) -> Cost {
-        self.runner.cost()
+        self.any().cost()
+    }
+
+    /// Whether rows that lose digits can be done again without signs; if not, their answers say how far they are off.
+    pub fn is_careful(&self) -> bool {
+        self.careful.is_ok()
+    }
+
+    fn any(&self) -> &Runner<SumProduct> {
+        let careful = || self.careful.as_ref().expect("there is one of the two");
+        self.quick.as_ref().unwrap_or_else(careful)
+    }
+
+    pub(crate) fn careful(&self) -> Result<&Runner<SumProduct>> {
+        self.careful.as_ref().map_err(Error::clone)
     }
 
     /// All marginals, ln Z and every rule's agreement for one instance.
@@ -87,7 +124,16 @@ impl JunctionTree {
 
     /// The same, or the rules that leave nothing possible.
     pub(crate) fn infer_row_or_conflict(&self, row: &[f64]) -> Result<Posterior, Vec<RuleId>> {
-        let (answer, agreement) = self.runner.one_with_agreement(row);
+        // The same bits as in a batch.
+        let quick = self.quick.as_ref().and_then(|quick| quick.one_or(row));
+        let quick = quick.filter(|quick| self.is_sound(row, quick));
+        let (answer, agreement, stopped) = match &self.careful {
+            Ok(careful) => {
+                let (answer, agreement) = careful.one_with_agreement(row);
+                (quick.unwrap_or(answer), agreement, Stopped::Exact)
+            }
+            Err(_) => self.imprecise_with_agreement(row),
+        };
         if answer.log_total == f64::NEG_INFINITY {
             return Err(self.conflict(row));
         }
@@ -97,31 +143,112 @@ impl JunctionTree {
             marginals: self.normalized(answer),
             agreement,
             engine: Engine::JunctionTree,
-            stopped: Stopped::Exact,
+            stopped,
         })
     }
 
     /// All marginals and ln Z for many rows; a row that is impossible does not disturb the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
-        let answers = self.runner.batch(rows, |_, answer| (answer.log_total, self.normalized(answer)));
-        let log_evidence = answers.iter().map(|(log_evidence, _)| *log_evidence).collect();
-        let marginals = answers.into_iter().flat_map(|(_, marginals)| marginals).collect();
+        let finish = |answer: Answer| (answer.log_total, self.normalized(answer), Stopped::Exact);
+        let answers = match &self.quick {
+            None => self.any().batch(rows, |_, answer| finish(answer)),
+            Some(quick) => {
+                let sound = |row: &[f64], answer: Answer| self.is_sound(row, &answer).then(|| finish(answer));
+                let answers =
+                    quick.batch_or(rows, |row, answer| answer.and_then(|answer| sound(row, answer)));
+                let left: Vec<usize> = (0..answers.len()).filter(|&row| answers[row].is_none()).collect();
+                let mut again = self.again(&rows.select(&left)).into_iter();
+                let done = |answer: Option<_>| answer.or_else(|| again.next()).expect("every row is done");
+                answers.into_iter().map(done).collect()
+            }
+        };
+        let log_evidence = answers.iter().map(|(log_evidence, ..)| *log_evidence).collect();
+        let stopped = answers.iter().map(|(_, _, stopped)| *stopped).collect();
+        let marginals = answers.into_iter().flat_map(|(_, marginals, _)| marginals).collect();
         let (model, engine) = (self.model().clone(), Engine::JunctionTree);
-        Posteriors { model, marginals, log_evidence, engine, stopped: Vec::new() }
+        Posteriors { model, marginals, log_evidence, engine, stopped }
+    }
+
+    /// Rows that lost digits: without signs where that fits, else as good as it gets.
+    fn again(&self, rows: &BeliefMatrix) -> Vec<(f64, Vec<f64>, Stopped)> {
+        match &self.careful {
+            Ok(careful) => {
+                careful.batch(rows, |_, answer| (answer.log_total, self.normalized(answer), Stopped::Exact))
+            }
+            Err(_) => (0..rows.n_rows())
+                .map(|row| {
+                    let (answer, _, stopped) = self.imprecise_with_agreement(rows.row(row));
+                    (answer.log_total, self.normalized(answer), stopped)
+                })
+                .collect(),
+        }
+    }
+
+    /// The answer with signs, whatever it is worth. Whether the row is possible at all, signs do not decide.
+    fn imprecise_with_agreement(&self, row: &[f64]) -> (Answer, Vec<f64>, Stopped) {
+        let quick = self.quick.as_ref().expect("without signs it is careful");
+        let (mut answer, agreement, error) = quick.one_imprecise(row);
+        let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
+        if !precise && !(answer.log_total.is_finite() && error < 1e-3) {
+            let best = BranchAndBound::compile(self.model()).map(|search| search.best_row(row));
+            match best {
+                Ok(None) => answer.log_total = f64::NEG_INFINITY,
+                // Z is at least the weight of any one assignment.
+                Ok(Some(best)) => answer.log_total = best.log_weight.max(answer.log_total),
+                Err(_) => {}
+            }
+        }
+        answer.masses.iter_mut().for_each(|mass| *mass = mass.max(0.0));
+        (answer, agreement, if precise { Stopped::Exact } else { Stopped::Imprecise { error } })
     }
 
     /// The marginals with each rule left out in turn: the cavity beliefs, and the answer to "what if this rule
     /// were not there". `None` where even that leaves nothing possible.
-    pub fn without_each_rule(&self, row: &[f64]) -> Vec<Option<Vec<f64>>> {
-        let answers = self.runner.without_each(row);
+    pub fn without_each_rule(&self, row: &[f64]) -> Result<Vec<Option<Vec<f64>>>> {
+        let answers = self.careful()?.without_each(row);
         let marginals =
             |answer: Answer| (answer.log_total > f64::NEG_INFINITY).then(|| self.normalized(answer));
-        answers.into_iter().map(marginals).collect()
+        Ok(answers.into_iter().map(marginals).collect())
     }
 
     /// A smallest set of rules that together exclude everything that an impossible row allows.
     pub fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
-        self.runner.conflict(row)
+        match &self.careful {
+            Ok(careful) => careful.conflict(row),
+            Err(_) => {
+                BranchAndBound::compile(self.model()).map_or_else(|_| Vec::new(), |it| it.conflict(row))
+            }
+        }
+    }
+
+    /// Whether signs leave no doubt which categories are possible.
+    fn is_sound(&self, row: &[f64], answer: &Answer) -> bool {
+        answer.log_total.is_finite()
+            && self.model().label_ids().all(|label| {
+                let block = self.model().block(label);
+                let total: f64 = answer.masses[block.clone()].iter().sum();
+                block.into_iter().all(|category| {
+                    let (belief, mass) = (row[category], answer.masses[category]);
+                    belief == 0.0
+                        || mass > TINY * belief * total
+                        || (mass == 0.0 && self.excluded()[category])
+                })
+            })
+    }
+
+    /// The categories that have no mass even where nothing is known.
+    fn excluded(&self) -> &[bool] {
+        self.excluded.get_or_init(|| {
+            let share = |label: LabelId| 1.0 / self.model().label(label).n_categories() as f64;
+            let ids = self.model().label_ids();
+            let row: Vec<f64> =
+                ids.flat_map(|label| self.model().block(label).map(move |_| share(label))).collect();
+            let masses = self.careful.as_ref().map(|careful| careful.one(&row).masses);
+            masses.map_or_else(
+                |_| vec![false; row.len()],
+                |masses| masses.iter().map(|&mass| mass == 0.0).collect(),
+            )
+        })
     }
 
     fn normalized(&self, answer: Answer) -> Vec<f64> {

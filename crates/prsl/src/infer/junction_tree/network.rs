@@ -55,6 +55,16 @@ pub(crate) enum Form {
     Apart,
 }
 
+/// How a rank-one rule is taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Split {
+    /// By a variable that is silent or fired: nothing negative, three products where two tables share it.
+    Or,
+    /// By a variable whose states are "whether or not it fires" and "silent": two products, but what fires is a
+    /// difference, which may lose digits. For sums alone.
+    Signed,
+}
+
 /// The largest table that a rule may become.
 const MAX_TABLE: f64 = (1u64 << 22) as f64;
 
@@ -77,7 +87,7 @@ impl Factors {
     }
 
     /// The network for these forms of the rules: its shape alone, or with the numbers of its tables.
-    pub(crate) fn network(&self, forms: &[Form], filled: Filled) -> Result<Network> {
+    pub(crate) fn network(&self, forms: &[Form], split: Split, filled: Filled) -> Result<Network> {
         let mut network = Network { variables: Vec::new(), leaves: Vec::new(), of_label: Vec::new() };
         for label in self.model.label_ids() {
             let n_states = self.states.representatives[label.index()].len();
@@ -96,7 +106,10 @@ impl Factors {
             network.variables.extend(vec![UNUSED; factor.n_variables()]);
             match (form, &factor.shape) {
                 (Form::Table, _) => self.add_table(&mut network, factor, filled),
-                (Form::Apart, Shape::RankOne(q)) => add_fired(&mut network, first, factor.rule, q),
+                (Form::Apart, Shape::RankOne(q)) => match split {
+                    Split::Or => add_fired(&mut network, first, factor.rule, q),
+                    Split::Signed => add_signed(&mut network, first, factor.rule, q),
+                },
                 (Form::Apart, Shape::Logical(_)) => self.add_chain(&mut network, first, factor)?,
             }
         }
@@ -156,6 +169,22 @@ fn add_fired(network: &mut Network, fired: usize, rule: RuleId, q: &[(LabelId, V
         let variables = network.of_label[label.index()].into_iter().chain([fired]).collect();
         network.leaves.push(Leaf { variables, source: Source::Fixed(table) });
     }
+}
+
+/// The same with signs: per label the table (1, q), and the weights (w(fired), w(silent) − w(fired)).
+///
+/// ```text
+/// w(silent) Q + w(fired) (1 − Q) = w(fired) + (w(silent) − w(fired)) Q
+/// ```
+fn add_signed(network: &mut Network, split: usize, rule: RuleId, q: &[(LabelId, Vec<f64>)]) {
+    network.variables[split] = Variable { n_states: 2, kind: Kind::Plain };
+    for (label, q) in q {
+        let table = q.iter().flat_map(|&q| [1.0, q]).collect();
+        let variables = network.of_label[label.index()].into_iter().chain([split]).collect();
+        network.leaves.push(Leaf { variables, source: Source::Fixed(table) });
+    }
+    let weights = vec![[0.0, 1.0], [1.0, -1.0]];
+    network.leaves.push(Leaf { variables: vec![split], source: Source::Rule(rule, weights) });
 }
 
 /// A variable that no table has.

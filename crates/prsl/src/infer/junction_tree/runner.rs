@@ -4,13 +4,13 @@ use std::sync::{Condvar, Mutex};
 
 use rayon::prelude::*;
 
-use super::network::Leaf;
+use super::network::{Form, Leaf, Split};
 use super::plan::{Cost, Plan, bytes};
-use super::search::search;
+use super::search::{Best, search};
 use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
-use crate::infer::factor::{Factors, States};
+use crate::infer::factor::{Factor, Factors, Shape, States};
 use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
 use crate::model::Model;
@@ -40,6 +40,8 @@ pub(crate) struct Runner<S> {
     weights: Vec<[f64; 2]>,
     pub(crate) plan: Plan,
     limits: Limits,
+    /// A row whose sums over different labels differ by more than this has lost digits to signs.
+    consistent: f64,
     one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
     eight: Pool<Workspace<S, 8>>,
@@ -59,50 +61,94 @@ pub(crate) enum Aim {
     Maximum,
 }
 
-impl<S: Semiring> Runner<S> {
-    pub(crate) fn compile(model: &Model, aim: Aim, limits: Limits) -> Result<Self> {
+/// How a model is to be compiled: the rules, the best plan for them, and what it may take.
+pub(crate) struct Compilation {
+    model: Model,
+    factors: Factors,
+    best: Best,
+    aim: Aim,
+    limits: Limits,
+}
+
+impl Compilation {
+    pub(crate) fn new(model: &Model, aim: Aim, split: Split, limits: Limits) -> Result<Self> {
         let factors = Factors::new(model);
-        let (network, outline) = search(&factors, aim == Aim::Maximum)?;
-        if outline.cost.bytes > limits.memory as f64 || outline.cost.entries >= f64::from(u32::MAX) {
-            let what = match aim {
-                Aim::Sum => "exact inference",
-                Aim::Maximum => "the exact most probable explanation",
-            };
-            return Err(Error::TooCostly {
-                what: what.to_owned(),
-                needed: format!(
-                    "{} for tables of {:.1e} entries",
-                    bytes(outline.cost.bytes),
-                    outline.cost.entries
-                ),
-                limit: bytes(limits.memory as f64),
-                advice:
-                    "raise the memory limit, or give the rules that tie many labels together fewer labels"
-                        .to_owned(),
-            });
+        let best = search(&factors, aim == Aim::Maximum, split)?;
+        Ok(Self { model: model.clone(), factors, best, aim, limits })
+    }
+
+    /// Whether any rule is taken apart with signs.
+    pub(crate) fn is_signed(&self) -> bool {
+        let apart = |(factor, form): (&Factor, &Form)| {
+            *form == Form::Apart && matches!(factor.shape, Shape::RankOne(_))
+        };
+        self.best.split() == Split::Signed && self.factors.list.iter().zip(&self.best.forms).any(apart)
+    }
+
+    /// The same plan without signs.
+    pub(crate) fn without_signs(self) -> Result<Self> {
+        let best = self.best.with_split(&self.factors, Split::Or)?;
+        Ok(Self { best, ..self })
+    }
+
+    /// Makes it ready to run, or says what it would take if that is more than the limits allow.
+    pub(crate) fn runner<S: Semiring>(&self) -> Result<Runner<S>> {
+        let cost = self.best.outline.cost;
+        let memory = self.limits.memory as f64;
+        // The values alone; what the derivatives take is known when all is laid out.
+        if cost.entries * 8.0 > memory || cost.entries >= f64::from(u32::MAX) {
+            return Err(self.too_costly(cost));
         }
-        let plan = outline.plan(&network);
-        let mut belief_leaves = vec![None; model.labels().len()];
+        let network = self.best.network(&self.factors)?;
+        let plan = self.best.outline.plan(&network);
+        if plan.cost.bytes > memory {
+            return Err(self.too_costly(plan.cost));
+        }
+        let mut belief_leaves = vec![None; self.model.labels().len()];
         for (index, leaf) in network.leaves.iter().enumerate() {
             if let super::network::Source::Belief(label) = leaf.source {
                 belief_leaves[label.index()] = Some(index);
             }
         }
-        let workspaces = |lanes: u64| (limits.memory / ((plan.size as u64 + 1) * 16 * lanes)).max(1) as usize;
-        Ok(Self {
-            model: model.clone(),
-            states: factors.states,
-            weights: factors.list.iter().map(|factor| factor.weights).collect(),
+        let workspaces = |lanes: f64| (memory / (plan.cost.bytes.max(8.0) * lanes)).max(1.0) as usize;
+        Ok(Runner {
+            model: self.model.clone(),
+            states: self.factors.states.clone(),
+            weights: self.factors.list.iter().map(|factor| factor.weights).collect(),
             belief_leaves,
-            one: Pool::new(workspaces(1)),
-            four: Pool::new(workspaces(4)),
-            eight: Pool::new(workspaces(8)),
+            one: Pool::new(workspaces(1.0)),
+            four: Pool::new(workspaces(4.0)),
+            eight: Pool::new(workspaces(8.0)),
             leaves: network.leaves,
             plan,
-            limits,
+            limits: self.limits,
+            consistent: match self.is_signed() {
+                false => f64::INFINITY,
+                // Doing a row again costs nothing to speak of.
+                true if cost.multiply_adds < 2e4 => 1e-12,
+                true if cost.multiply_adds < 1e7 => 1e-11,
+                // Here it costs seconds, and more digits are lost on the way.
+                true => 1e-8,
+            },
         })
     }
 
+    fn too_costly(&self, cost: Cost) -> Error {
+        let what = match self.aim {
+            Aim::Sum => "exact inference",
+            Aim::Maximum => "the exact most probable explanation",
+        };
+        Error::TooCostly {
+            what: what.to_owned(),
+            needed: format!("{} for tables of {:.1e} entries", bytes(cost.bytes), cost.entries),
+            limit: bytes(self.limits.memory as f64),
+            advice: "raise the memory limit, or give the rules that tie many labels together fewer labels"
+                .to_owned(),
+        }
+    }
+}
+
+impl<S: Semiring> Runner<S> {
     pub(crate) fn cost(&self) -> Cost {
         self.plan.cost
     }
@@ -117,6 +163,15 @@ impl<S: Semiring> Runner<S> {
         &self,
         rows: &BeliefMatrix,
         finish: impl Fn(&[f64], Answer) -> T + Sync,
+    ) -> Vec<T> {
+        self.batch_or(rows, |row, answer| finish(row, answer.unwrap_or_else(|| self.in_logarithms(row))))
+    }
+
+    /// The same, with `None` for rows that have to be done in another way.
+    pub(crate) fn batch_or<T: Send>(
+        &self,
+        rows: &BeliefMatrix,
+        finish: impl Fn(&[f64], Option<Answer>) -> T + Sync,
     ) -> Vec<T> {
         // Eight rows side by side unless that takes too much memory for all threads together.
         let fits = |lanes: u64| self.fits(lanes, rayon::current_num_threads() as u64);
@@ -133,15 +188,12 @@ impl<S: Semiring> Runner<S> {
         &self,
         pool: &Pool<Workspace<S, L>>,
         rows: &BeliefMatrix,
-        finish: impl Fn(&[f64], Answer) -> T + Sync,
+        finish: impl Fn(&[f64], Option<Answer>) -> T + Sync,
     ) -> Vec<T> {
         let group = |start: usize| {
             let group: Vec<&[f64]> = (start..rows.n_rows().min(start + L)).map(|row| rows.row(row)).collect();
             let answers = pool.with(|| self.workspace(), |workspace| self.sweep(workspace, &group));
-            let finished = |(row, answer): (&&[f64], Option<Answer>)| {
-                finish(row, answer.unwrap_or_else(|| self.in_logarithms(row)))
-            };
-            group.iter().zip(answers).map(finished).collect::<Vec<T>>()
+            group.iter().zip(answers).map(|(row, answer)| finish(row, answer)).collect::<Vec<T>>()
         };
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
         let parts: Vec<Vec<T>> = starts.into_par_iter().with_min_len(4).map(group).collect();
@@ -150,8 +202,31 @@ impl<S: Semiring> Runner<S> {
 
     /// One row's answer.
     pub(crate) fn one(&self, row: &[f64]) -> Answer {
+        self.one_or(row).unwrap_or_else(|| self.in_logarithms(row))
+    }
+
+    /// The same, or `None` if it has to be found in another way.
+    pub(crate) fn one_or(&self, row: &[f64]) -> Option<Answer> {
         let answer = self.one.with(|| self.workspace(), |workspace| self.sweep(workspace, &[row]));
-        answer.into_iter().next().flatten().unwrap_or_else(|| self.in_logarithms(row))
+        answer.into_iter().next().flatten()
+    }
+
+    /// One row's answer whatever it lost, each rule's agreement, and how far sums that should be equal differ.
+    pub(crate) fn one_imprecise(&self, row: &[f64]) -> (Answer, Vec<f64>, f64) {
+        self.one.with(
+            || self.workspace(),
+            |workspace| {
+                let mut log_total = self.run(workspace, &[row], Back::All)[0];
+                let masses = self.masses(workspace, row, 0, &mut log_total);
+                let [error] = self.inconsistency(workspace);
+                (Answer { masses, log_total }, self.agreement(workspace), error)
+            },
+        )
+    }
+
+    /// Whether sums that differ by this much count as equal.
+    pub(crate) fn is_consistent(&self, error: f64) -> bool {
+        error <= self.consistent
     }
 
     /// One row's answer, and for each rule the probability that it holds given everything else.
@@ -195,7 +270,7 @@ impl<S: Semiring> Runner<S> {
 
     /// Whether this many workspaces of this many lanes are within the limit.
     fn fits(&self, lanes: u64, workspaces: u64) -> bool {
-        (self.plan.size as u64) * 16 * lanes * workspaces <= self.limits.memory
+        self.plan.cost.bytes * (lanes * workspaces) as f64 <= self.limits.memory as f64
     }
 
     /// Whether the row stays impossible when these rules are left out.
@@ -246,6 +321,29 @@ impl<S: Semiring> Runner<S> {
         rows: &[&[f64]],
         back: Back,
     ) -> Vec<Option<Answer>> {
+        let log_totals = self.run(workspace, rows, back);
+        let inconsistency =
+            if self.consistent < f64::INFINITY { self.inconsistency(workspace) } else { [0.0; L] };
+        rows.iter()
+            .enumerate()
+            .map(|(lane, row)| {
+                let mut log_total = log_totals[lane];
+                if workspace.is_suspicious(lane) || !self.is_consistent(inconsistency[lane]) {
+                    return None;
+                }
+                let masses = self.masses(workspace, row, lane, &mut log_total);
+                Some(Answer { masses, log_total })
+            })
+            .collect()
+    }
+
+    /// Brings the rows in, and runs forward and back; ln Z of each.
+    fn run<R: Semiring, const L: usize>(
+        &self,
+        workspace: &mut Workspace<R, L>,
+        rows: &[&[f64]],
+        back: Back,
+    ) -> [f64; L] {
         // Lanes without a row repeat the first.
         for (label, leaf) in self.belief_leaves.iter().enumerate() {
             let Some(leaf) = leaf else { continue };
@@ -261,16 +359,20 @@ impl<S: Semiring> Runner<S> {
         }
         let log_totals = workspace.collect(&self.plan);
         workspace.distribute(&self.plan, &self.leaves, back);
-        rows.iter()
-            .enumerate()
-            .map(|(lane, row)| {
-                let mut log_total = log_totals[lane];
-                (!workspace.is_suspicious(lane)).then(|| {
-                    let masses = self.masses(workspace, row, lane, &mut log_total);
-                    Answer { masses, log_total }
-                })
-            })
-            .collect()
+        log_totals
+    }
+
+    /// The largest relative difference between Z and the sum over a label's categories that it equals.
+    fn inconsistency<R: Semiring, const L: usize>(&self, workspace: &Workspace<R, L>) -> [f64; L] {
+        let mut worst = [0.0; L];
+        for &leaf in self.belief_leaves.iter().flatten() {
+            let difference = workspace.inconsistency(&self.plan, leaf);
+            for l in 0..L {
+                // Not a number counts as different.
+                worst[l] = if difference[l] <= worst[l] { worst[l] } else { difference[l] };
+            }
+        }
+        worst.map(|worst| if worst.is_nan() { f64::INFINITY } else { worst })
     }
 
     /// For every category its belief times the derivative of the total, per label divided by the largest.

@@ -6,7 +6,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::network::{Filled, Form, Network};
+use super::network::{Filled, Form, Network, Split};
 use super::order::{Graph, HEURISTICS, Order};
 use super::plan::{Outline, Plan};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ const ROWS_WORTH: f64 = 1000.0;
 /// ... but not before this much work ...
 const LEAST_WORK: f64 = 1e5;
 /// ... and not after this much.
-const MOST_WORK: f64 = 1.2e9;
+const MOST_WORK: f64 = 6e9;
 
 /// How far a variable is moved in an order to see whether that is cheaper.
 const REACH: usize = 12;
@@ -35,8 +35,36 @@ struct Candidate {
     price: f64,
 }
 
-/// A network with its numbers, and the plan for it.
-pub(crate) fn search(factors: &Factors, maximum: bool) -> Result<(Network, Outline)> {
+/// What the search found: enough to make the network and its plan.
+pub(crate) struct Best {
+    pub(crate) forms: Vec<Form>,
+    order: Order,
+    split: Split,
+    /// The plan in outline.
+    pub(crate) outline: Outline,
+}
+
+impl Best {
+    /// The network with its numbers.
+    pub(crate) fn network(&self, factors: &Factors) -> Result<Network> {
+        factors.network(&self.forms, self.split, Filled::Yes)
+    }
+
+    /// How its rank-one rules are taken apart.
+    pub(crate) fn split(&self) -> Split {
+        self.split
+    }
+
+    /// The same rules in the same order, taken apart in another way.
+    pub(crate) fn with_split(&self, factors: &Factors, split: Split) -> Result<Best> {
+        let network = factors.network(&self.forms, split, Filled::No)?;
+        let outline = Outline::new(&network, &self.order, f64::INFINITY).expect("nothing is above infinity");
+        Ok(Best { forms: self.forms.clone(), order: self.order.clone(), split, outline })
+    }
+}
+
+/// The cheapest plan that is found within the budget.
+pub(crate) fn search(factors: &Factors, maximum: bool, split: Split) -> Result<Best> {
     let choices: Vec<Vec<Form>> = factors.list.iter().map(|factor| factors.forms(factor, maximum)).collect();
     if let Some(stuck) = choices.iter().position(Vec::is_empty) {
         let factor = &factors.list[stuck];
@@ -47,7 +75,7 @@ pub(crate) fn search(factors: &Factors, maximum: bool) -> Result<(Network, Outli
             advice: "give the rule fewer labels, or ask for marginals".to_owned(),
         });
     }
-    let mut search = Search { factors, work: 0.0, seed: 0, best: None };
+    let mut search = Search { factors, split, work: 0.0, seed: 0, best: None };
     // A diagram that is too large rules out one choice of forms, not the others.
     let mut refused = None;
     for forms in starting_forms(factors, &choices) {
@@ -58,7 +86,7 @@ pub(crate) fn search(factors: &Factors, maximum: bool) -> Result<(Network, Outli
     }
     search.anneal(&choices)?;
     let best = search.best.expect("at least one choice of forms was tried");
-    Ok((factors.network(&best.forms, Filled::Yes)?, best.outline))
+    Ok(Best { forms: best.forms, order: best.order, split, outline: best.outline })
 }
 
 /// Tables up to some size, everything larger taken apart: a few thresholds to start from.
@@ -84,6 +112,7 @@ fn starting_forms(factors: &Factors, choices: &[Vec<Form>]) -> Vec<Vec<Form>> {
 
 struct Search<'a> {
     factors: &'a Factors,
+    split: Split,
     work: f64,
     seed: u64,
     best: Option<Candidate>,
@@ -101,7 +130,7 @@ impl Search<'_> {
 
     /// A few orders for one choice of forms.
     fn try_forms(&mut self, forms: &[Form], trials: u64) -> Result<()> {
-        let network = self.factors.network(forms, Filled::No)?;
+        let network = self.factors.network(forms, self.split, Filled::No)?;
         let graph = Graph::new(&network);
         for trial in 0..trials {
             if let Some(candidate) = self.greedy(forms, &network, &graph, trial, self.price()) {
@@ -156,7 +185,7 @@ impl Search<'_> {
         let free: Vec<usize> = (0..choices.len()).filter(|&rule| choices[rule].len() > 1).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut current = self.best.clone().expect("starting forms were tried");
-        let mut network = self.factors.network(&current.forms, Filled::No)?;
+        let mut network = self.factors.network(&current.forms, self.split, Filled::No)?;
         let n = current.order.variables.len();
         for trial in 3.. {
             let spent = self.spent();
@@ -183,7 +212,7 @@ impl Search<'_> {
             let Some(next) = next else { continue };
             self.keep_if_best(&next);
             if next.forms != current.forms {
-                network = self.factors.network(&next.forms, Filled::No)?;
+                network = self.factors.network(&next.forms, self.split, Filled::No)?;
             }
             current = next;
         }
@@ -200,7 +229,7 @@ impl Search<'_> {
     ) -> Option<Candidate> {
         let (mut forms, mut order) = (current.forms.clone(), current.order.clone());
         forms[rule] = if forms[rule] == Form::Table { Form::Apart } else { Form::Table };
-        let network = self.factors.network(&forms, Filled::No).ok()?;
+        let network = self.factors.network(&forms, self.split, Filled::No).ok()?;
         self.work += 100.0 * network.leaves.len() as f64;
         if forms[rule] == Form::Apart {
             let factor = &self.factors.list[rule];

@@ -3,6 +3,8 @@
 //! Every number is a lane: one value per row. The loops over a lane are plain and of fixed length, so the
 //! compiler turns them into vector instructions, and each row's arithmetic is the same whatever its neighbors.
 
+use pulp::Arch;
+
 use super::network::{Leaf, Source};
 use super::plan::{At, Loops, Nest, Plan, Step, Table};
 use crate::infer::semiring::Semiring;
@@ -335,7 +337,7 @@ fn join<S: Semiring, const L: usize>(
         4 => join_across::<S, L, 4>(a, b, out, nest),
         6 => join_across::<S, L, 6>(a, b, out, nest),
         8 => join_across::<S, L, 8>(a, b, out, nest),
-        _ => join_in::<S, L>(a, b, out, &nest.along, &nest.across),
+        _ => Arch::new().dispatch(|| join_in::<S, L>(a, b, out, &nest.along, &nest.across)),
     }
 }
 
@@ -347,7 +349,7 @@ fn join_across<S: Semiring, const L: usize, const N: usize>(
     nest: &Nest,
 ) -> Lane<L> {
     let across: [At; N] = std::array::from_fn(|n| nest.across[n]);
-    join_in::<S, L>(a, b, out, &nest.along, &across)
+    Arch::new().dispatch(|| join_in::<S, L>(a, b, out, &nest.along, &across))
 }
 
 #[inline(always)]
@@ -389,15 +391,9 @@ fn join_back<S: Semiring, const L: usize>(
         ([true, true], 4) => join_back_across::<S, L, true, true, 4>(d, values, derivatives, nest),
         ([true, false], 1) => join_back_across::<S, L, true, false, 1>(d, values, derivatives, nest),
         ([true, false], 2) => join_back_across::<S, L, true, false, 2>(d, values, derivatives, nest),
-        ([true, true], _) => {
-            join_back_in::<S, L, true, true>(d, values, derivatives, &nest.along, &nest.across)
-        }
-        ([true, false], _) => {
-            join_back_in::<S, L, true, false>(d, values, derivatives, &nest.along, &nest.across)
-        }
-        ([false, true], _) => {
-            join_back_in::<S, L, false, true>(d, values, derivatives, &nest.along, &nest.across)
-        }
+        ([true, true], _) => join_back_any::<S, L, true, true>(d, values, derivatives, nest),
+        ([true, false], _) => join_back_any::<S, L, true, false>(d, values, derivatives, nest),
+        ([false, true], _) => join_back_any::<S, L, false, true>(d, values, derivatives, nest),
         ([false, false], _) => [[0.0; L]; 2],
     }
 }
@@ -410,7 +406,17 @@ fn join_back_across<S: Semiring, const L: usize, const A: bool, const B: bool, c
     nest: &Nest,
 ) -> [Lane<L>; 2] {
     let across: [At; N] = std::array::from_fn(|n| nest.across[n]);
-    join_back_in::<S, L, A, B>(d, values, derivatives, &nest.along, &across)
+    Arch::new().dispatch(|| join_back_in::<S, L, A, B>(d, values, derivatives, &nest.along, &across))
+}
+
+#[inline(never)]
+fn join_back_any<S: Semiring, const L: usize, const A: bool, const B: bool>(
+    d: &[Lane<L>],
+    values: [&[Lane<L>]; 2],
+    derivatives: [&mut [Lane<L>]; 2],
+    nest: &Nest,
+) -> [Lane<L>; 2] {
+    Arch::new().dispatch(|| join_back_in::<S, L, A, B>(d, values, derivatives, &nest.along, &nest.across))
 }
 
 #[inline(always)]
