@@ -4,11 +4,13 @@ pub(crate) mod diagram;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
 pub(crate) mod junction_tree;
+pub(crate) mod loopy;
 pub(crate) mod mpe;
 pub(crate) mod semiring;
 
 pub use enumeration::Enumeration;
 pub use junction_tree::{Cost, JunctionTree, Limits};
+pub use loopy::{Decoded, Loopy, LoopySettings, Schedule};
 pub use mpe::MaxProductTree;
 
 use crate::error::Result;
