@@ -232,26 +232,31 @@ impl Loopy {
     /// The assignment behind the best weights: each label's best category, the first of equal ones. Where rules tell
     /// equal ones apart, what is best for other labels depends on which is taken: it is held, and the rest asked again.
     fn decode(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
+        if answer.log_evidence == f64::NEG_INFINITY {
+            return None;
+        }
         let stopped = answer.stopped;
+        let mut masses = answer.masses;
         let mut held = row.to_vec();
-        let mut answer = answer;
         loop {
-            if answer.log_evidence == f64::NEG_INFINITY {
-                return None;
-            }
-            let ties = self.tied(&answer.masses);
-            if ties.is_empty() {
-                break;
-            }
-            for (label, first) in ties {
+            let ties = self.tied(&masses);
+            for &(label, first) in &ties {
                 let block = self.model.block(label);
                 let belief = held[block.start + first];
                 held[block.clone()].fill(0.0);
                 held[block.start + first] = belief;
             }
-            answer = self.max.one(&held, Want::Marginals);
+            if ties.is_empty() {
+                break;
+            }
+            let answer = self.max.one(&held, Want::Marginals);
+            if answer.log_evidence == f64::NEG_INFINITY {
+                // On a circle even a tie may mislead; what was known before has to do.
+                break;
+            }
+            masses = answer.masses;
         }
-        let first = |label| first_best(&answer.masses[self.model.block(label)]);
+        let first = |label| first_best(&masses[self.model.block(label)]);
         let assignment: Vec<usize> = self.model.label_ids().map(first).collect();
         let log_weight = self.model.log_weight(row, &assignment);
         let best = MostProbable { assignment, log_weight, gap: None, engine: Engine::Loopy };

@@ -219,7 +219,9 @@ impl<S: Semiring> Propagation<S> {
             return true;
         }
         let sweeps = seat.sweeps;
-        if residual <= self.settings.tolerance {
+        // A sweep forward alone has not told the first factors what the last ones know.
+        let is_told = sweeps > 1 || self.settings.schedule != Schedule::Sequential;
+        if residual <= self.settings.tolerance && is_told {
             seat.best = Some(self.answer(messages, lane, row, Stopped::Converged { sweeps, residual }));
             return true;
         }

@@ -140,6 +140,9 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
                 self.others[slot][lane] = S::ONE;
             }
         }
+        for total in &mut self.factor_totals {
+            total[lane] = f64::INFINITY;
+        }
         self.damping[0][lane] = S::element(1.0 - damping);
         self.damping[1][lane] = S::element(damping);
         self.is_damped[lane] = damping > 0.0;
@@ -224,16 +227,31 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
     }
 
     /// All labels speak at once, then all factors; the largest change of a marginal.
+    ///
+    /// A category that rules exclude stays at zero while what everything else says of it is still on its way. In such a
+    /// row the changes of the factors' totals count too.
     pub(super) fn flooding(&mut self) -> Lane<L> {
         let graph = self.graph;
+        let mut hidden = [0.0f64; L];
         self.fill_cavities();
         for (factor, node) in graph.factors.iter().enumerate() {
             self.incoming[..node.slots.len()].copy_from_slice(&self.others[node.slots.clone()]);
+            let before = self.factor_totals[factor];
             self.compute(factor);
             self.store(factor);
+            let change = largest_change::<S, L>(&[self.factor_totals[factor]], &[before]);
+            (0..L).for_each(|l| hidden[l] = hidden[l].max(change[l]));
         }
         self.multiply_up();
-        self.settle()
+        let mut change = self.settle();
+        for (marginal, belief) in self.marginals.iter().zip(&self.beliefs) {
+            for l in 0..L {
+                if marginal[l] == S::ZERO && belief[l] > S::ZERO {
+                    change[l] = change[l].max(hidden[l]);
+                }
+            }
+        }
+        change
     }
 
     /// The product of each label's belief and all messages but one, for every edge: those before it times those
