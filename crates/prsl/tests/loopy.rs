@@ -198,3 +198,259 @@ fn the_default_settings_are_nearer_to_the_truth_than_the_authors() {
         assert!(ours <= theirs, "{prefix}: {ours} instead of {theirs}");
     }
 }
+
+fn marginal(posterior: &prsl::Posterior, label: &str, model: &Model) -> Vec<f64> {
+    posterior.marginal(model.find_label(label).unwrap()).to_vec()
+}
+
+#[test]
+fn two_implications_are_no_circle_once_merged() {
+    let ring = Model::parse("label a\nlabel b\nrule 1: a -> b\nrule 1: b -> a").unwrap();
+    let both = Model::parse("label a\nlabel b\nrule 1: a <-> b").unwrap();
+    let evidence = Evidence::new().belief("a", [0.4, 0.6]).belief("b", [0.4, 0.6]);
+    let merged = Loopy::compile(&ring).unwrap().infer(&evidence).unwrap();
+    let as_one = Loopy::compile(&both).unwrap().infer(&evidence).unwrap();
+    for (label, model) in [("a", &ring), ("b", &ring)] {
+        let yes = marginal(&merged, label, model)[1];
+        assert!(close(yes, 0.36 / 0.52, EXACT), "{yes}");
+        assert!(close(yes, marginal(&as_one, label, &both)[1], EXACT));
+    }
+    assert!(close(merged.log_evidence(), 0.52f64.ln(), EXACT));
+    let exact = Enumeration::compile(&ring).unwrap().infer(&evidence).unwrap();
+    for rule in ring.rule_ids() {
+        assert!(close(merged.agreement(rule), exact.agreement(rule), EXACT));
+    }
+    let apart = LoopySettings { merge: false, ..LoopySettings::default() };
+    let circle = Loopy::compile_with(&ring, apart).unwrap().infer(&evidence).unwrap();
+    assert!(marginal(&circle, "a", &ring)[1] > 0.9, "without merging evidence goes round in the circle");
+}
+
+#[test]
+fn a_rule_joins_the_rule_that_speaks_about_all_its_labels() {
+    let text = "label a\nlabel b\nlabel c\nrule 0.9: exactly 1 of {a, b, c}\nrule 0.8: a -> b\nrule 0.7: c\nrule 0.6: b <-> c";
+    let model = Model::parse(text).unwrap();
+    let evidence = Evidence::new().belief("a", [0.3, 0.7]).belief("b", [0.6, 0.4]);
+    let exact = Enumeration::compile(&model).unwrap().infer(&evidence).unwrap();
+    let merged = Loopy::compile(&model).unwrap().infer(&evidence).unwrap();
+    for (a, e) in merged.marginals().iter().zip(exact.marginals()) {
+        assert!(close(*a, *e, EXACT));
+    }
+    for rule in model.rule_ids() {
+        assert!(close(merged.agreement(rule), exact.agreement(rule), EXACT));
+    }
+}
+
+#[test]
+fn a_thousand_rules_on_one_label() {
+    let mut text = "label a: x, y, z\nlabel b\n".to_owned();
+    for index in 0..1000 {
+        text += &format!("rule {}: {}\n", [0.9, 0.2, 0.6][index % 3], ["x", "y", "z | b", "!x"][index % 4]);
+    }
+    let model = Model::parse(&text).unwrap();
+    let mut rows = BeliefMatrix::new(&model);
+    rows.push(&[Some(0.2), Some(0.3), Some(0.5), Some(0.5), Some(0.5)], Normalize::Never).unwrap();
+    let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+    // Two-label rules of the same labels are circles unless they are merged.
+    let tree = Model::parse(&text.replace("z | b", "z")).unwrap();
+    let exact_tree = Enumeration::compile(&tree).unwrap().infer_batch(&rows);
+    for schedule in SCHEDULES {
+        for (model, exact, merge) in
+            [(&tree, &exact_tree, true), (&tree, &exact_tree, false), (&model, &exact, true)]
+        {
+            let settings = LoopySettings { schedule, merge, ..LoopySettings::default() };
+            let actual = Loopy::compile_with(model, settings).unwrap().infer_batch(&rows);
+            assert!(actual.log_evidence(0).is_finite());
+            if model == &tree {
+                assert!(close(actual.log_evidence(0), exact.log_evidence(0), 1e-9), "{schedule:?}");
+                for (a, e) in actual.marginals(0).unwrap().iter().zip(exact.marginals(0).unwrap()) {
+                    assert!(close(*a, *e, 1e-9), "{schedule:?}: {a} instead of {e}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn wide_rules_are_cheap() {
+    let mut builder = Model::builder();
+    let names: Vec<String> = (0..100).map(|index| format!("l{index}")).collect();
+    for name in &names {
+        builder = builder.binary_label(name);
+    }
+    let model = builder
+        .rule(&names.join(" | "), 0.99)
+        .rule(&format!("at_most 2 of {{{}}}", names[..40].join(", ")), 0.95)
+        .build()
+        .unwrap();
+    let mut rows = BeliefMatrix::new(&model);
+    for row in 0..20 {
+        let cells: Vec<Option<f64>> =
+            (0..100).flat_map(|l| [None, Some(0.02 + 0.01 * f64::from((l * 7 + row) % 5))]).collect();
+        rows.push(&cells, Normalize::Never).unwrap();
+    }
+    // One circle: the two rules share forty labels.
+    let exact = JunctionTree::compile(&model).unwrap().infer_batch(&rows);
+    let engine = Loopy::compile(&model).unwrap();
+    let actual = engine.infer_batch(&rows);
+    for row in 0..rows.n_rows() {
+        assert!(actual.stopped(row).is_final());
+        for (a, e) in actual.marginals(row).unwrap().iter().zip(exact.marginals(row).unwrap()) {
+            assert!((a - e).abs() < 0.01, "{a} instead of {e}");
+        }
+    }
+    assert!(
+        engine
+            .best_batch(&rows)
+            .iter()
+            .all(|best| best.as_ref().is_some_and(|b| b.best.log_weight.is_finite()))
+    );
+}
+
+#[test]
+fn wide_noisy_or_rules_find_the_best_explanation() {
+    for seed in 0..40u32 {
+        let names: Vec<String> = (0..14).map(|index| format!("l{index}")).collect();
+        let mut builder = Model::builder();
+        for name in &names {
+            builder = builder.binary_label(name);
+        }
+        let number = |index: u32| f64::from((index * 7919 + seed * 104_729 + 13) % 1009) / 1009.0;
+        let q: Vec<f64> = (0..14).map(number).collect();
+        let probability = [1.0, 0.0, 0.9, 0.2][seed as usize % 4];
+        let inhibitions = names.iter().zip(&q).map(|(name, &q)| (name.as_str(), "yes", q));
+        let model = builder.noisy_or(inhibitions, probability).build().unwrap();
+        let mut rows = BeliefMatrix::new(&model);
+        let cells: Vec<Option<f64>> = (0..14).flat_map(|l| [None, Some(number(100 + l) * 0.6)]).collect();
+        rows.push(&cells, Normalize::Never).unwrap();
+        let expected = Enumeration::compile(&model).unwrap().top(rows.row(0), 1).remove(0);
+        let best = Loopy::compile(&model).unwrap().best_row(rows.row(0)).unwrap();
+        assert!(close(best.log_weight, expected.log_weight, TIES), "{best:?} instead of {expected:?}");
+        assert_eq!((best.engine, best.gap), (Engine::Loopy, None));
+    }
+}
+
+#[test]
+fn tiny_beliefs_do_not_underflow() {
+    // The rows contradict the rules more strongly than a number can hold.
+    let mut text = "label a\n".to_owned();
+    for index in 0..6 {
+        text += &format!("label b{index}\nrule 1: a <-> b{index}\n");
+    }
+    let model = Model::parse(&text).unwrap();
+    let mut rows = BeliefMatrix::new(&model);
+    for tiny in [1e-300, 0.25] {
+        let mut cells = vec![Some(1.0), Some(tiny)];
+        (0..6).for_each(|_| cells.extend([Some(tiny), Some(1.0)]));
+        rows.push(&cells, Normalize::Always).unwrap();
+    }
+    let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+    for schedule in SCHEDULES {
+        let settings = LoopySettings { schedule, ..LoopySettings::default() };
+        let engine = Loopy::compile_with(&model, settings).unwrap();
+        let actual = engine.infer_batch(&rows);
+        for row in 0..2 {
+            assert!(close(actual.log_evidence(row), exact.log_evidence(row), 1e-9), "{schedule:?}");
+            for (a, e) in actual.marginals(row).unwrap().iter().zip(exact.marginals(row).unwrap()) {
+                assert!(close(*a, *e, 1e-9), "{schedule:?}: {a} instead of {e}");
+            }
+            assert_eq!(engine.best_row(rows.row(row)).unwrap().assignment, [1; 7]);
+        }
+    }
+}
+
+#[test]
+fn an_impossible_row_is_an_answer_for_that_row_alone() {
+    let text = "label a\nlabel b\nlabel c\nrule 1 first: a -> b\nrule 0.7 soft: c\nrule 1 second: b -> c";
+    let model = Model::parse(text).unwrap();
+    let mut rows = BeliefMatrix::new(&model);
+    let possible = Evidence::new().observe("a", "yes");
+    let impossible = Evidence::new().observe("a", "yes").observe("c", "no");
+    for evidence in [&possible, &impossible, &possible] {
+        rows.push_evidence(evidence).unwrap();
+    }
+    for schedule in SCHEDULES {
+        let engine =
+            Loopy::compile_with(&model, LoopySettings { schedule, ..LoopySettings::default() }).unwrap();
+        let posteriors = engine.infer_batch(&rows);
+        assert_eq!([0, 1, 2].map(|row| posteriors.is_possible(row)), [true, false, true]);
+        assert_eq!(
+            engine.best_batch(&rows).iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, false, true]
+        );
+        let error = Error::Impossible { rules: vec!["first".to_owned(), "second".to_owned()] };
+        assert_eq!(engine.infer(&impossible).unwrap_err(), error);
+        assert_eq!(engine.best(&impossible).unwrap_err(), error);
+        assert_eq!(engine.best_row(rows.row(1)), None);
+    }
+}
+
+#[test]
+fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
+    let (model, rows) = simulated(30, 30, 200, 7);
+    let short = LoopySettings { max_sweeps: 6, ..LoopySettings::default() };
+    let engine = Loopy::compile_with(&model, short).unwrap();
+    let once = Loopy::compile_with(&model, LoopySettings { retry: false, ..short }).unwrap();
+    let (posteriors, single) = (engine.infer_batch(&rows), once.infer_batch(&rows));
+    let mut n_limited = 0;
+    for row in 0..rows.n_rows() {
+        match posteriors.stopped(row) {
+            Stopped::Converged { sweeps, residual } => assert!(sweeps <= 6 && residual <= 1e-6),
+            Stopped::NotConverged { sweeps, residual } => {
+                n_limited += 1;
+                assert!(sweeps == 6 && residual > 1e-6 && residual <= single.stopped(row).residual());
+            }
+            stopped => panic!("{stopped:?}"),
+        }
+    }
+    assert!(n_limited > 0);
+    let damped = LoopySettings { damping: 0.9, max_sweeps: 2000, ..LoopySettings::default() };
+    let damped = Loopy::compile_with(&model, damped).unwrap().infer_batch(&rows);
+    let default = Loopy::compile(&model).unwrap().infer_batch(&rows);
+    for row in
+        (0..rows.n_rows()).filter(|&row| default.stopped(row).is_final() && damped.stopped(row).is_final())
+    {
+        for (a, b) in damped.marginals(row).unwrap().iter().zip(default.marginals(row).unwrap()) {
+            assert!((a - b).abs() < 1e-3, "a fixed point stays one under damping");
+        }
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let model = Model::parse("label a").unwrap();
+    let refused =
+        |settings: LoopySettings| Loopy::compile_with(&model, settings).err().map(|error| error.to_string());
+    let default = LoopySettings::default();
+    assert_eq!(
+        refused(LoopySettings { damping: 1.0, ..default }).unwrap(),
+        "setting `damping` is 1, expected a number from 0 to below 1"
+    );
+    assert_eq!(
+        refused(LoopySettings { tolerance: f64::NAN, ..default }).unwrap(),
+        "setting `tolerance` is NaN, expected a number of at least 0"
+    );
+    assert_eq!(
+        refused(LoopySettings { max_sweeps: 0, ..default }).unwrap(),
+        "setting `max_sweeps` is 0, expected at least 1"
+    );
+    assert_eq!(refused(default), None);
+}
+
+#[test]
+fn models_without_rules_or_labels_keep_their_beliefs() {
+    for text in ["", "label a: x, y, z", "label a\nrule 0.3: true\nrule 0.6: a | !a"] {
+        let model = Model::parse(text).unwrap();
+        let exact = Enumeration::compile(&model).unwrap().infer(&Evidence::new()).unwrap();
+        let actual = Loopy::compile(&model).unwrap().infer(&Evidence::new()).unwrap();
+        for (a, e) in actual.marginals().iter().zip(exact.marginals()) {
+            assert!(close(*a, *e, EXACT), "{text}");
+        }
+        assert!(close(actual.log_evidence(), exact.log_evidence(), EXACT), "{text}");
+        for rule in model.rule_ids() {
+            assert!(close(actual.agreement(rule), exact.agreement(rule), EXACT));
+        }
+    }
+    let never = Loopy::compile(&Model::parse("label a\nrule 1 never: false").unwrap()).unwrap();
+    let error = Error::Impossible { rules: vec!["never".to_owned()] };
+    assert_eq!(never.infer(&Evidence::new()).unwrap_err(), error);
+}

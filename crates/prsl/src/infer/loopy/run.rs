@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::form::Form;
 use super::graph::{Graph, Node};
-use super::sweep::{Direction, Messages, Taken};
+use super::sweep::{Change, Direction, Messages, Taken};
 use super::{LoopySettings, Schedule};
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
@@ -55,6 +55,8 @@ struct Seat {
     attempt: usize,
     sweeps: usize,
     is_running: bool,
+    /// Its masses when the marginals came to rest, while other numbers still move.
+    rested: Option<(Vec<f64>, Stopped)>,
     /// The attempt that came nearest to rest.
     best: Option<Answer>,
 }
@@ -187,14 +189,14 @@ impl<S: Semiring> Propagation<S> {
                 return answers;
             }
             for direction in [Direction::Forward, Direction::Backward] {
-                let residuals = match self.settings.schedule {
+                let change = match self.settings.schedule {
                     Schedule::Sequential => messages.sequential(direction),
                     Schedule::Flooding => messages.flooding(),
                     Schedule::Residual => messages.residual(self.settings.tolerance),
                 };
                 for (lane, slot) in seats.iter_mut().enumerate() {
                     let Some(seat) = slot.as_mut().filter(|seat| seat.is_running) else { continue };
-                    if self.is_done(messages, lane, residuals[lane], seat, rows[seat.row]) {
+                    if self.is_done(messages, lane, &change, seat, rows[seat.row]) {
                         answers[seat.row] = seat.best.take();
                         *slot = None;
                     }
@@ -209,7 +211,7 @@ impl<S: Semiring> Propagation<S> {
         &self,
         messages: &Messages<'_, R, L>,
         lane: usize,
-        residual: f64,
+        change: &Change<L>,
         seat: &mut Seat,
         row: &[f64],
     ) -> bool {
@@ -218,18 +220,25 @@ impl<S: Semiring> Propagation<S> {
             seat.best = None;
             return true;
         }
-        let sweeps = seat.sweeps;
+        let (sweeps, residual) = (seat.sweeps, change.marginals[lane]);
+        let LoopySettings { schedule, tolerance, max_sweeps, .. } = self.settings;
         // A sweep forward alone has not told the first factors what the last ones know.
-        let is_told = sweeps > 1 || self.settings.schedule != Schedule::Sequential;
-        if residual <= self.settings.tolerance && is_told {
-            seat.best = Some(self.answer(messages, lane, row, Stopped::Converged { sweeps, residual }));
+        let is_told = sweeps > 1 || schedule != Schedule::Sequential;
+        if seat.rested.is_none() && residual <= tolerance && is_told {
+            seat.rested = Some((self.masses(messages, lane, row), Stopped::Converged { sweeps, residual }));
+        }
+        let is_over = sweeps == max_sweeps;
+        if let Some((masses, stopped)) = seat.rested.take_if(|_| change.totals[lane] <= tolerance || is_over)
+        {
+            seat.best = Some(self.answer(messages, lane, masses, stopped));
             return true;
         }
-        if sweeps < self.settings.max_sweeps {
+        if !is_over {
             return false;
         }
         if seat.best.as_ref().is_none_or(|best| residual < best.stopped.residual()) {
-            seat.best = Some(self.answer(messages, lane, row, Stopped::NotConverged { sweeps, residual }));
+            let masses = self.masses(messages, lane, row);
+            seat.best = Some(self.answer(messages, lane, masses, Stopped::NotConverged { sweeps, residual }));
         }
         seat.attempt += 1;
         seat.sweeps = 0;
@@ -241,11 +250,11 @@ impl<S: Semiring> Propagation<S> {
         &self,
         messages: &Messages<'_, R, L>,
         lane: usize,
-        row: &[f64],
+        masses: Vec<f64>,
         stopped: Stopped,
     ) -> Answer {
         Answer {
-            masses: self.masses(messages, lane, row),
+            masses,
             log_evidence: messages.log_evidence(lane),
             stopped,
             agreement: self.agreement(messages, lane),
@@ -339,7 +348,7 @@ fn agreement_within(cavities: &[f64], node: &Node) -> Vec<f64> {
 
 impl Seat {
     fn new(row: usize) -> Self {
-        Self { row, attempt: 0, sweeps: 0, is_running: false, best: None }
+        Self { row, attempt: 0, sweeps: 0, is_running: false, rested: None, best: None }
     }
 }
 

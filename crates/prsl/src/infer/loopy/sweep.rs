@@ -18,6 +18,15 @@ pub(super) enum Direction {
     Backward,
 }
 
+/// How far a sweep has moved each row.
+pub(super) struct Change<const L: usize> {
+    /// The largest change of a marginal.
+    pub(super) marginals: Lane<L>,
+    /// The largest change of a factor's total, where that may still move when the marginals rest: a category that rules
+    /// exclude stays at zero while what everything else says of it is on its way.
+    pub(super) totals: Lane<L>,
+}
+
 /// A belief about one label, as a lane takes it in: its states' elements, and how much of each the most probable of
 /// its categories has.
 pub(super) struct Taken<'a> {
@@ -179,8 +188,8 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         })
     }
 
-    /// Every factor speaks once, in order or from the last to the first; the largest change of a marginal.
-    pub(super) fn sequential(&mut self, direction: Direction) -> Lane<L> {
+    /// Every factor speaks once, in order or from the last to the first.
+    pub(super) fn sequential(&mut self, direction: Direction) -> Change<L> {
         match direction {
             Direction::Forward => self.running.copy_from_slice(&self.beliefs),
             Direction::Backward => self.running.fill([S::ONE; L]),
@@ -195,7 +204,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
                 multiply::<S, L>(running, belief);
             }
         }
-        self.settle()
+        Change { marginals: self.settle(), totals: [0.0; L] }
     }
 
     fn speak_in_turn(&mut self, factor: usize) {
@@ -226,13 +235,10 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// All labels speak at once, then all factors; the largest change of a marginal.
-    ///
-    /// A category that rules exclude stays at zero while what everything else says of it is still on its way. In such a
-    /// row the changes of the factors' totals count too.
-    pub(super) fn flooding(&mut self) -> Lane<L> {
+    /// All labels speak at once, then all factors.
+    pub(super) fn flooding(&mut self) -> Change<L> {
         let graph = self.graph;
-        let mut hidden = [0.0f64; L];
+        let mut totals = [0.0f64; L];
         self.fill_cavities();
         for (factor, node) in graph.factors.iter().enumerate() {
             self.incoming[..node.slots.len()].copy_from_slice(&self.others[node.slots.clone()]);
@@ -240,18 +246,10 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
             self.compute(factor);
             self.store(factor);
             let change = largest_change::<S, L>(&[self.factor_totals[factor]], &[before]);
-            (0..L).for_each(|l| hidden[l] = hidden[l].max(change[l]));
+            (0..L).for_each(|l| totals[l] = totals[l].max(change[l]));
         }
         self.multiply_up();
-        let mut change = self.settle();
-        for (marginal, belief) in self.marginals.iter().zip(&self.beliefs) {
-            for l in 0..L {
-                if marginal[l] == S::ZERO && belief[l] > S::ZERO {
-                    change[l] = change[l].max(hidden[l]);
-                }
-            }
-        }
-        change
+        Change { marginals: self.settle(), totals }
     }
 
     /// The product of each label's belief and all messages but one, for every edge: those before it times those
@@ -295,19 +293,20 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// The factors whose labels have changed most speak first, as many times as there are factors; the largest change
-    /// of a marginal, or of what is still to be heard if that is above the tolerance. One row at a time.
+    /// The factors whose labels have changed most speak first, as many times as there are factors. What is still to be
+    /// heard counts as a change if it is above the tolerance. One row at a time.
     ///
     /// How far a factor's messages would change is not computed but estimated by how far the messages to its labels
     /// have, after Sutton and McCallum, "Improved dynamic schedules for belief propagation" (UAI 2007).
-    pub(super) fn residual(&mut self, tolerance: f64) -> Lane<L> {
+    pub(super) fn residual(&mut self, tolerance: f64) -> Change<L> {
         for _ in 0..self.graph.factors.len() {
             let Some(factor) = self.queue.pop(tolerance) else { break };
             self.speak_alone(factor);
         }
         self.multiply_up();
         let waiting = self.queue.largest();
-        self.settle().map(|change| if waiting > tolerance { change.max(waiting) } else { change })
+        let heard = |change: f64| if waiting > tolerance { change.max(waiting) } else { change };
+        Change { marginals: self.settle().map(heard), totals: [0.0; L] }
     }
 
     fn speak_alone(&mut self, factor: usize) {
