@@ -278,8 +278,8 @@ fn wide_rules_are_cheap() {
         builder = builder.binary_label(name);
     }
     let model = builder
-        .rule(&names.join(" | "), 0.99)
-        .rule(&format!("at_most 2 of {{{}}}", names[..40].join(", ")), 0.95)
+        .rule(names.join(" | "), 0.99)
+        .rule(format!("at_most 2 of {{{}}}", names[..40].join(", ")), 0.95)
         .build()
         .unwrap();
     let mut rows = BeliefMatrix::new(&model);

@@ -3,6 +3,11 @@
 //! A factor receives from each of its labels what everything else makes of it (its *cavity*), and sends to each
 //! label the ⊕ over the other labels of the rule's weight times their cavities. Slots lie label after label, in
 //! the order of the factor's scope; every slot is a lane.
+//!
+//! Hot loops index whole slices by a range of slots instead of zipping parts of them: otherwise the compiler vectorizes
+//! across slots and gathers, where it should across the lane.
+
+use std::ops::Range;
 
 use super::frontier::Frontier;
 use crate::infer::diagram::Diagram;
@@ -88,8 +93,9 @@ impl Form {
 /// With (S, F) the ∨ of all other labels, the label's own state m is silent with q and fires with 1 − q, so
 ///
 /// ```text
-/// message(m) = w(silent) S q + w(fired) (F q + (F + S) (1 − q)) = q A + (1 − q) B
+/// message(m) = w(silent) S q + w(fired) (F q + (F + S) (1 − q))
 ///          A = w(silent) S + w(fired) F          B = w(fired) (S + F)               (3)
+/// message(m) = q A + (1 − q) B                                                      (4)
 /// ```
 ///
 /// Domain: 0 ≤ q ≤ 1 under a sum. Under a maximum q must be 0 or 1: then each state is silent or fires, and the pair
@@ -113,57 +119,74 @@ impl RankOne {
     ) {
         let n = self.sizes.len();
         let (own, before) = scratch.as_chunks_mut::<2>().0.split_at_mut(n);
-        let mut all = [[S::ONE; L], [S::ZERO; L]];
         let mut first = 0;
         for label in 0..n {
             let slots = first..first + self.sizes[label];
             first = slots.end;
-            own[label] = outcome::<S, L>(&self.q[slots.clone()], &incoming[slots]); // (1)
-            before[label] = all;
-            all = or::<S, L>(&all, &own[label]); // (2)
+            own[label] = self.outcome::<S, L>(incoming, slots); // (1)
+            before[label] = match label {
+                0 => [[S::ONE; L], [S::ZERO; L]],
+                1 => own[0],
+                _ => or::<S, L>(&before[label - 1], &own[label - 1]), // (2)
+            };
         }
-        let mut behind = [[S::ONE; L], [S::ZERO; L]];
         for label in (0..n).rev() {
             let slots = first - self.sizes[label]..first;
             first = slots.start;
-            let others = or::<S, L>(&before[label], &behind);
-            self.answer::<S, L>(&others, &self.q[slots.clone()], &mut outgoing[slots]);
-            behind = or::<S, L>(&own[label], &behind);
+            // From here on `own` is the or of a label and all behind it, and `before` that of all others. Nobody is
+            // before the first label and nobody behind the last: short rules are most rules.
+            if label + 1 < n {
+                before[label] = match label {
+                    0 => own[1],
+                    _ => or::<S, L>(&before[label], &own[label + 1]),
+                };
+                own[label] = or::<S, L>(&own[label], &own[label + 1]);
+            }
+            before[label] = self.weigh::<S, L>(&before[label]); // (3)
+            self.answer::<S, L>(&before[label], outgoing, slots); // (4)
         }
     }
 
-    /// (3)
+    /// How likely a label is to stay silent and to fire.
     #[inline(always)]
-    fn answer<S: Semiring, const L: usize>(
-        &self,
-        [silent, fired]: &[Lane<L>; 2],
-        q: &[[f64; 2]],
-        out: &mut [Lane<L>],
-    ) {
+    fn outcome<S: Semiring, const L: usize>(&self, cavity: &[Lane<L>], slots: Range<usize>) -> [Lane<L>; 2] {
+        let [mut silent, mut fired] = [[S::ZERO; L]; 2];
+        for slot in slots {
+            let ([q, not_q], c) = (self.q[slot], &cavity[slot]);
+            for l in 0..L {
+                silent[l] = S::add(silent[l], S::mul(q, c[l]));
+                fired[l] = S::add(fired[l], S::mul(not_q, c[l]));
+            }
+        }
+        [silent, fired]
+    }
+
+    /// A and B.
+    #[inline(always)]
+    fn weigh<S: Semiring, const L: usize>(&self, [silent, fired]: &[Lane<L>; 2]) -> [Lane<L>; 2] {
         let [w_silent, w_fired] = self.weights;
-        let (mut a, mut b) = ([S::ZERO; L], [S::ZERO; L]);
+        let [mut a, mut b] = [[S::ZERO; L]; 2];
         for l in 0..L {
             a[l] = S::add(S::mul(w_silent, silent[l]), S::mul(w_fired, fired[l]));
             b[l] = S::mul(w_fired, S::add(silent[l], fired[l]));
         }
-        for (slot, [q, not_q]) in out.iter_mut().zip(q) {
+        [a, b]
+    }
+
+    #[inline(always)]
+    fn answer<S: Semiring, const L: usize>(
+        &self,
+        [a, b]: &[Lane<L>; 2],
+        message: &mut [Lane<L>],
+        slots: Range<usize>,
+    ) {
+        for slot in slots {
+            let ([q, not_q], message) = (self.q[slot], &mut message[slot]);
             for l in 0..L {
-                slot[l] = S::add(S::mul(*q, a[l]), S::mul(*not_q, b[l]));
+                message[l] = S::add(S::mul(q, a[l]), S::mul(not_q, b[l]));
             }
         }
     }
-}
-
-#[inline(always)]
-fn outcome<S: Semiring, const L: usize>(q: &[[f64; 2]], cavity: &[Lane<L>]) -> [Lane<L>; 2] {
-    let [mut silent, mut fired] = [[S::ZERO; L]; 2];
-    for ([q, not_q], c) in q.iter().zip(cavity) {
-        for l in 0..L {
-            silent[l] = S::add(silent[l], S::mul(*q, c[l]));
-            fired[l] = S::add(fired[l], S::mul(*not_q, c[l]));
-        }
-    }
-    [silent, fired]
 }
 
 #[inline(always)]

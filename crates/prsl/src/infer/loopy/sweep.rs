@@ -183,7 +183,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
     pub(super) fn factor_total(&self, factor: usize, lane: usize) -> f64 {
         let edges = &self.graph.edges[self.graph.factors[factor].edges.clone()];
         edges.iter().fold(self.factor_totals[factor][lane], |total, edge| {
-            let cavity = sum::<S, L>(&self.cavities[edge.slots.clone()])[lane];
+            let cavity = sum::<S, L>(&self.cavities, edge.slots.clone())[lane];
             S::mul(total, S::inverse(cavity))
         })
     }
@@ -200,9 +200,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
             self.speak_in_turn(factor);
         }
         if direction == Direction::Backward {
-            for (running, belief) in self.running.iter_mut().zip(&self.beliefs) {
-                multiply::<S, L>(running, belief);
-            }
+            multiply_slots::<S, L>(&mut self.running, 0..self.beliefs.len(), &self.beliefs, 0);
         }
         Change { marginals: self.settle(), totals: [0.0; L] }
     }
@@ -211,10 +209,9 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         let graph = self.graph;
         let node = &graph.factors[factor];
         for edge in &graph.edges[node.edges.clone()] {
-            let cavity = &mut self.incoming[within(node.slots.start, edge)];
-            let others = &mut self.others[edge.slots.clone()];
-            let running = &self.running[edge.states.clone()];
-            for ((cavity, others), running) in cavity.iter_mut().zip(others).zip(running) {
+            for (state, slot) in edge.states.clone().zip(edge.slots.clone()) {
+                let cavity = &mut self.incoming[slot - node.slots.start];
+                let (running, others) = (&self.running[state], &mut self.others[slot]);
                 for l in 0..L {
                     cavity[l] = S::mul(running[l], others[l]); // (1)
                 }
@@ -223,12 +220,10 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
         self.compute(factor);
         for (index, edge) in node.edges.clone().zip(&graph.edges[node.edges.clone()]) {
-            let running = &mut self.running[edge.states.clone()];
-            let message = &self.outgoing[within(node.slots.start, edge)];
-            for (running, message) in running.iter_mut().zip(message) {
-                multiply::<S, L>(running, message);
-            }
-            self.edge_totals[index] = normalize::<S, L>(running, &mut self.lowest);
+            let first = edge.slots.start - node.slots.start;
+            multiply_slots::<S, L>(&mut self.running, edge.states.clone(), &self.outgoing, first);
+            self.edge_totals[index] =
+                normalize::<S, L>(&mut self.running, edge.states.clone(), &mut self.lowest);
         }
         if self.is_damped.contains(&true) {
             self.store(factor);
@@ -265,22 +260,16 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         for edge in
             graph.labels.iter().flat_map(|label| label.edges.iter().rev()).map(|&edge| &graph.edges[edge])
         {
-            let others = &mut self.others[edge.slots.clone()];
-            for (others, behind) in others.iter_mut().zip(&self.running[edge.states.clone()]) {
-                multiply::<S, L>(others, behind);
-            }
-            normalize::<S, L>(others, &mut self.lowest);
+            multiply_slots::<S, L>(&mut self.others, edge.slots.clone(), &self.running, edge.states.start);
+            normalize::<S, L>(&mut self.others, edge.slots.clone(), &mut self.lowest);
             self.take_in(edge);
         }
     }
 
     /// The label's running product takes in the message of an edge; what it was divided by.
     fn take_in(&mut self, edge: &Edge) -> Lane<L> {
-        let running = &mut self.running[edge.states.clone()];
-        for (running, message) in running.iter_mut().zip(&self.messages[edge.slots.clone()]) {
-            multiply::<S, L>(running, message);
-        }
-        normalize::<S, L>(running, &mut self.lowest)
+        multiply_slots::<S, L>(&mut self.running, edge.states.clone(), &self.messages, edge.slots.start);
+        normalize::<S, L>(&mut self.running, edge.states.clone(), &mut self.lowest)
     }
 
     /// The products of beliefs and all messages.
@@ -313,14 +302,12 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         let graph = self.graph;
         let node = &graph.factors[factor];
         for edge in &graph.edges[node.edges.clone()] {
-            let cavity = &mut self.incoming[within(node.slots.start, edge)];
-            cavity.copy_from_slice(&self.beliefs[edge.states.clone()]);
+            let cavity = within(node.slots.start, edge);
+            self.incoming[cavity.clone()].copy_from_slice(&self.beliefs[edge.states.clone()]);
             let all = graph.labels[edge.variable].edges.iter().map(|&edge| &graph.edges[edge]);
             for other in all.filter(|other| other.factor != factor) {
-                for (cavity, message) in cavity.iter_mut().zip(&self.messages[other.slots.clone()]) {
-                    multiply::<S, L>(cavity, message);
-                }
-                normalize::<S, L>(cavity, &mut self.lowest);
+                multiply_slots::<S, L>(&mut self.incoming, cavity.clone(), &self.messages, other.slots.start);
+                normalize::<S, L>(&mut self.incoming, cavity.clone(), &mut self.lowest);
             }
         }
         self.compute(factor);
@@ -344,7 +331,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
             (&mut self.incoming[..node.slots.len()], &mut self.outgoing[..node.slots.len()]);
         if node.is_wide {
             for edge in &graph.edges[node.edges.clone()] {
-                normalize::<S, L>(&mut incoming[within(node.slots.start, edge)], &mut self.lowest);
+                normalize::<S, L>(incoming, within(node.slots.start, edge), &mut self.lowest);
             }
         }
         self.forms[factor].send::<S, L>(incoming, outgoing, &mut self.scratch);
@@ -367,10 +354,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         let graph = self.graph;
         let node = &graph.factors[factor];
         for (index, edge) in node.edges.clone().zip(&graph.edges[node.edges.clone()]) {
-            let message = &mut self.outgoing[within(node.slots.start, edge)];
+            let message = within(node.slots.start, edge);
             // No total of a message is below its factor's, which has been looked at.
-            self.message_totals[index] = normalize::<S, L>(message, &mut [f64::INFINITY; L]);
-            self.messages[edge.slots.clone()].swap_with_slice(message);
+            self.message_totals[index] =
+                normalize::<S, L>(&mut self.outgoing, message.clone(), &mut [f64::INFINITY; L]);
+            self.messages[edge.slots.clone()].swap_with_slice(&mut self.outgoing[message]);
         }
     }
 
@@ -379,9 +367,10 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         let graph = self.graph;
         let mut largest = [0.0f64; L];
         for (index, label) in graph.labels.iter().enumerate() {
-            let running = &mut self.running[label.states.clone()];
-            self.label_totals[index] = normalize::<S, L>(running, &mut self.lowest);
-            for (state, running) in label.states.clone().zip(running) {
+            self.label_totals[index] =
+                normalize::<S, L>(&mut self.running, label.states.clone(), &mut self.lowest);
+            for state in label.states.clone() {
+                let running = &self.running[state];
                 let (before, share) = (&mut self.marginals[state], &self.shares[state]);
                 for l in 0..L {
                     let change = (S::probability(running[l]) - S::probability(before[l])).abs() * share[l];
@@ -406,28 +395,46 @@ fn multiply<S: Semiring, const L: usize>(a: &mut Lane<L>, b: &Lane<L>) {
     }
 }
 
+/// a[slots] = a[slots] b[first …]
 #[inline(always)]
-fn sum<S: Semiring, const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
+fn multiply_slots<S: Semiring, const L: usize>(
+    a: &mut [Lane<L>],
+    slots: Range<usize>,
+    b: &[Lane<L>],
+    first: usize,
+) {
+    for (slot, from) in slots.zip(first..) {
+        multiply::<S, L>(&mut a[slot], &b[from]);
+    }
+}
+
+#[inline(always)]
+fn sum<S: Semiring, const L: usize>(lanes: &[Lane<L>], slots: Range<usize>) -> Lane<L> {
     let mut total = [S::ZERO; L];
     for slot in slots {
+        let lane = &lanes[slot];
         for l in 0..L {
-            total[l] = S::add(total[l], slot[l]);
+            total[l] = S::add(total[l], lane[l]);
         }
     }
     total
 }
 
-/// Divides by the total, and returns it.
+/// Divides some slots by their total, and returns it.
 #[inline(always)]
-fn normalize<S: Semiring, const L: usize>(slots: &mut [Lane<L>], lowest: &mut Lane<L>) -> Lane<L> {
-    let total = sum::<S, L>(slots);
+fn normalize<S: Semiring, const L: usize>(
+    lanes: &mut [Lane<L>],
+    slots: Range<usize>,
+    lowest: &mut Lane<L>,
+) -> Lane<L> {
+    let total = sum::<S, L>(lanes, slots.clone());
     let mut inverse = [S::ONE; L];
     for l in 0..L {
         inverse[l] = S::inverse(total[l]);
     }
     lower::<L>(lowest, &total);
-    for slot in slots.iter_mut() {
-        multiply::<S, L>(slot, &inverse);
+    for slot in slots {
+        multiply::<S, L>(&mut lanes[slot], &inverse);
     }
     total
 }
@@ -454,7 +461,7 @@ fn dot<S: Semiring, const L: usize>(a: &[Lane<L>], b: &[Lane<L>]) -> Lane<L> {
 /// (1 − damping) · new + damping · old, where `old` is normalized and `new` gets back its total. With a damping of 0
 /// not a bit changes.
 fn damp<S: Semiring, const L: usize>(new: &mut [Lane<L>], old: &[Lane<L>], [keep, share]: &[Lane<L>; 2]) {
-    let total = sum::<S, L>(new);
+    let total = sum::<S, L>(new, 0..new.len());
     for (new, old) in new.iter_mut().zip(old) {
         for l in 0..L {
             new[l] = S::mean([keep[l], S::mul(share[l], total[l])], new[l], old[l]);
