@@ -18,6 +18,12 @@ pub struct Golden {
     pub exact_marginals: Vec<Vec<f64>>,
     /// The exact most probable explanation of every row.
     pub exact_mpe: Vec<Vec<usize>>,
+    /// The marginals of every row by the authors' loopy propagation.
+    pub approx_marginals: Vec<Vec<f64>>,
+    /// The explanation of every row by their loopy max-product; not known at 30 labels.
+    pub approx_mpe: Option<Vec<Vec<usize>>>,
+    /// Rows in which rounding decided their explanation.
+    pub approx_mpe_unstable_rows: Vec<usize>,
 }
 
 #[derive(Deserialize)]
@@ -29,6 +35,10 @@ struct File {
     exact_marginal: Vec<Vec<f64>>,
     exact_mpe: Option<Vec<Vec<usize>>>,
     exact_mpe_by_elimination: Option<Vec<Vec<usize>>>,
+    approx_marginal: Vec<Vec<f64>>,
+    approx_mpe: Option<Vec<Vec<usize>>>,
+    #[serde(default)]
+    approx_mpe_unstable_rows: Vec<usize>,
 }
 
 #[derive(Deserialize)]
@@ -81,5 +91,14 @@ fn read(path: &Path) -> Golden {
     }
     let name = path.file_name().expect("a file").to_string_lossy().trim_end_matches(".json.gz").to_owned();
     let exact_mpe = file.exact_mpe.or(file.exact_mpe_by_elimination).expect("every file has an exact MPE");
-    Golden { name, model, rows, exact_marginals: file.exact_marginal, exact_mpe }
+    Golden {
+        name,
+        model,
+        rows,
+        exact_marginals: file.exact_marginal,
+        exact_mpe,
+        approx_marginals: file.approx_marginal,
+        approx_mpe: file.approx_mpe,
+        approx_mpe_unstable_rows: file.approx_mpe_unstable_rows,
+    }
 }

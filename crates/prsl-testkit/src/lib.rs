@@ -5,11 +5,12 @@ mod random;
 mod simulated;
 
 pub use golden::{Golden, golden};
-pub use random::{RandomModel, random_model, random_row};
+pub use random::{RandomModel, random_model, random_row, random_tree};
 pub use simulated::simulated;
 
 use proptest::prelude::*;
 use prsl::{BeliefMatrix, Model, Normalize};
+use rand_chacha::ChaCha8Rng;
 
 /// Two exact engines differ only by rounding: some thousand operations of relative error 1e-16 each.
 pub const EXACT: f64 = 1e-12;
@@ -21,14 +22,24 @@ pub const EXACT: f64 = 1e-12;
 pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
     (0usize..=7, 0usize..=7, any::<u64>()).prop_map(|(n_labels, n_rules, seed)| {
         let settings = RandomModel { n_labels, n_rules, ..RandomModel::default() };
-        let (model, mut rng) = random_model(&settings, seed);
-        let mut rows = BeliefMatrix::new(&model);
-        for _ in 0..3 {
-            let cells = random_row(&model, &mut rng);
-            rows.push(&cells, Normalize::Always).expect("random rows are valid");
-        }
-        (model, rows)
+        with_rows(random_model(&settings, seed))
     })
+}
+
+/// A small model whose rules and labels form no circle, with rules of all kinds, and rows for it.
+///
+/// Shrinks towards fewer rules.
+pub fn small_tree() -> impl Strategy<Value = (Model, BeliefMatrix)> {
+    (0usize..=6, any::<u64>()).prop_map(|(n_rules, seed)| with_rows(random_tree(n_rules, seed)))
+}
+
+fn with_rows((model, mut rng): (Model, ChaCha8Rng)) -> (Model, BeliefMatrix) {
+    let mut rows = BeliefMatrix::new(&model);
+    for _ in 0..3 {
+        let cells = random_row(&model, &mut rng);
+        rows.push(&cells, Normalize::Always).expect("random rows are valid");
+    }
+    (model, rows)
 }
 
 /// The folder of the shared data beside the project, if it is there; a message for the log if not.

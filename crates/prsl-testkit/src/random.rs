@@ -40,18 +40,58 @@ pub fn random_model(settings: &RandomModel, seed: u64) -> (Model, ChaCha8Rng) {
         n_assignments *= n_categories;
         labels.push(random_label(index, n_categories, &mut rng));
     }
-    let sizes: Vec<usize> = labels.iter().map(Label::n_categories).collect();
+    let scope: Scope = labels.iter().map(Label::n_categories).enumerate().collect();
     let mut builder = Model::builder();
     for label in labels {
         builder = builder.add_label(label);
     }
     for index in 0..settings.n_rules {
-        let rule = random_rule(&sizes, &mut rng);
+        let rule = random_rule(&scope, &mut rng);
         let rule = if rng.random_bool(0.3) { rule.named(format!("rule {index}")) } else { rule };
         builder = builder.add_rule(rule);
     }
     (builder.build().expect("random models are valid"), rng)
 }
+
+/// A random model whose rules and labels form no circle, and the generator to go on with: every rule speaks about at most one
+/// label that another rule has spoken about before.
+pub fn random_tree(n_rules: usize, seed: u64) -> (Model, ChaCha8Rng) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let max_assignments = 6000;
+    let mut sizes: Vec<usize> = vec![rng.random_range(2..=4)];
+    let mut rules = Vec::new();
+    for _ in 0..n_rules {
+        let shared = rng.random_range(0..sizes.len());
+        let mut scope: Scope = Vec::new();
+        if rng.random_bool(0.9) {
+            scope.push((shared, sizes[shared]));
+        }
+        // Wide rules now and then, of yes/no labels.
+        let (n_new, most) = if rng.random_bool(0.15) { (9, 2) } else { (rng.random_range(0..=3), 4) };
+        for _ in 0..n_new {
+            let size = rng.random_range(2..=most);
+            if sizes.iter().product::<usize>() * size <= max_assignments {
+                scope.push((sizes.len(), size));
+                sizes.push(size);
+            }
+        }
+        if !scope.is_empty() {
+            scope.shuffle(&mut rng);
+            rules.push(random_rule(&scope, &mut rng));
+        }
+    }
+    let mut builder = Model::builder();
+    for (index, &size) in sizes.iter().enumerate() {
+        builder = builder.add_label(random_label(index, size, &mut rng));
+    }
+    for rule in rules {
+        builder = builder.add_rule(rule);
+    }
+    (builder.build().expect("random models are valid"), rng)
+}
+
+/// The labels that a rule may speak about, each with its number of categories.
+type Scope = Vec<(usize, usize)>;
 
 fn random_label(index: usize, n_categories: usize, rng: &mut ChaCha8Rng) -> Label {
     let name = if rng.random_bool(0.1) { format!("odd \"name\" {index}") } else { format!("l{index}") };
@@ -95,22 +135,19 @@ fn random_probability(rng: &mut ChaCha8Rng) -> f64 {
     }
 }
 
-fn random_rule(sizes: &[usize], rng: &mut ChaCha8Rng) -> Rule {
+fn random_rule(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Rule {
     let probability = random_probability(rng);
     let body = match rng.random_range(0..10) {
-        0..3 if !sizes.is_empty() => Body::NoisyOr(random_noisy_or(sizes, rng)),
-        3..6 => Body::Formula(random_clause(sizes, rng)),
-        _ => Body::Formula(random_formula(sizes, 3, rng)),
+        0..3 if !scope.is_empty() => Body::NoisyOr(random_noisy_or(scope, rng)),
+        3..6 => Body::Formula(random_clause(scope, rng)),
+        _ => Body::Formula(random_formula(scope, 3, rng)),
     };
     Rule::new(probability, body)
 }
 
-fn random_noisy_or(sizes: &[usize], rng: &mut ChaCha8Rng) -> NoisyOr {
-    let mut all: Vec<(usize, usize)> = sizes
-        .iter()
-        .enumerate()
-        .flat_map(|(label, &n)| (0..n).map(move |category| (label, category)))
-        .collect();
+fn random_noisy_or(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> NoisyOr {
+    let mut all: Vec<(usize, usize)> =
+        scope.iter().flat_map(|&(label, n)| (0..n).map(move |category| (label, category))).collect();
     all.shuffle(rng);
     let n = rng.random_range(1..=all.len().min(8));
     NoisyOr::new(all[..n].iter().map(|&(label, category)| Inhibition {
@@ -125,19 +162,19 @@ fn random_noisy_or(sizes: &[usize], rng: &mut ChaCha8Rng) -> NoisyOr {
     }))
 }
 
-fn random_atom(sizes: &[usize], rng: &mut ChaCha8Rng) -> Formula {
-    if sizes.is_empty() || rng.random_bool(0.03) {
+fn random_atom(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Formula {
+    if scope.is_empty() || rng.random_bool(0.03) {
         return Formula::constant(rng.random());
     }
-    let label = rng.random_range(0..sizes.len());
-    let n = if rng.random_bool(0.8) { 1 } else { rng.random_range(1..=sizes[label]) };
-    let categories = (0..n).map(|_| CategoryId::new(rng.random_range(0..sizes[label]))).collect::<Vec<_>>();
+    let (label, size) = scope[rng.random_range(0..scope.len())];
+    let n = if rng.random_bool(0.8) { 1 } else { rng.random_range(1..=size) };
+    let categories = (0..n).map(|_| CategoryId::new(rng.random_range(0..size))).collect::<Vec<_>>();
     Formula::atom(Atom::one_of(LabelId::new(label), categories))
 }
 
-fn random_clause(sizes: &[usize], rng: &mut ChaCha8Rng) -> Formula {
-    let mut literals = |n: usize| -> Vec<Formula> { (0..n).map(|_| random_atom(sizes, rng)).collect() };
-    let (body, head) = (literals(1 + sizes.len() / 2), literals(2));
+fn random_clause(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Formula {
+    let mut literals = |n: usize| -> Vec<Formula> { (0..n).map(|_| random_atom(scope, rng)).collect() };
+    let (body, head) = (literals(1 + scope.len() / 2), literals(2));
     match body.len() % 3 {
         0 => Formula::and(body).implies(Formula::or(head)),
         1 => Formula::or(head).implied_by(Formula::and(body)),
@@ -145,16 +182,16 @@ fn random_clause(sizes: &[usize], rng: &mut ChaCha8Rng) -> Formula {
     }
 }
 
-fn random_formula(sizes: &[usize], depth: usize, rng: &mut ChaCha8Rng) -> Formula {
+fn random_formula(scope: &[(usize, usize)], depth: usize, rng: &mut ChaCha8Rng) -> Formula {
     if depth == 0 {
-        return random_atom(sizes, rng);
+        return random_atom(scope, rng);
     }
     let n = rng.random_range(2..=3);
     let mut members = |n: usize| -> Vec<Formula> {
         (0..n)
             .map(|_| {
                 let depth = rng.random_range(0..depth);
-                random_formula(sizes, depth, rng)
+                random_formula(scope, depth, rng)
             })
             .collect()
     };
@@ -172,7 +209,7 @@ fn random_formula(sizes: &[usize], depth: usize, rng: &mut ChaCha8Rng) -> Formul
         _ => {
             let bound = [Bound::AtLeast, Bound::AtMost, Bound::Exactly][rng.random_range(0..3)];
             let wide: Vec<Formula> =
-                many.into_iter().chain((0..sizes.len()).map(|_| random_atom(sizes, rng))).collect();
+                many.into_iter().chain((0..scope.len()).map(|_| random_atom(scope, rng))).collect();
             Formula::count(bound, rng.random_range(0..=wide.len()), wide)
         }
     }

@@ -232,6 +232,16 @@ pub enum Error {
         /// A smallest set of rules that together exclude everything the evidence allows.
         rules: Vec<String>,
     },
+    /// A setting out of its range.
+    #[error("setting `{setting}` is {value}, expected {wanted}")]
+    Setting {
+        /// Its name.
+        setting: &'static str,
+        /// The number given.
+        value: f64,
+        /// What it may be.
+        wanted: &'static str,
+    },
     /// Exact inference is too expensive.
     #[error("{what} needs {needed}, more than the limit of {limit}; {advice}")]
     TooCostly {
@@ -366,6 +376,7 @@ mod tests {
             Error::EmptyAtom { rule: "wets".to_owned(), label: text() },
             Error::Impossible { rules: vec!["wet <- rain".to_owned()] },
             Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
+            Error::Setting { setting: "damping", value: 1.5, wanted: "a number from 0 to below 1" },
             Error::TooCostly {
                 what: "exact inference".to_owned(),
                 needed: "2.3 GiB for tables of 1.5e8 entries".to_owned(),
@@ -377,7 +388,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 28;
+    const N_KINDS: usize = 29;
 
     fn kind(error: &Error) -> usize {
         match error {
@@ -409,6 +420,7 @@ mod tests {
             Error::EmptyAtom { .. } => 25,
             Error::Impossible { .. } => 26,
             Error::TooCostly { .. } => 27,
+            Error::Setting { .. } => 28,
         }
     }
 

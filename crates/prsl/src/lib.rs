@@ -34,7 +34,10 @@ pub use explain::{
 };
 pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
-pub use infer::{BranchAndBound, Cost, Enumeration, JunctionTree, Limits, MaxProductTree, SearchLimits};
+pub use infer::{
+    BranchAndBound, Cost, Decoded, Enumeration, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree,
+    Schedule, SearchLimits,
+};
 pub use json::json_schema;
 pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};
 pub use model::{Model, ModelBuilder};

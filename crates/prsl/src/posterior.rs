@@ -67,6 +67,22 @@ impl Stopped {
     pub fn is_final(self) -> bool {
         !matches!(self, Stopped::NotConverged { .. } | Stopped::Imprecise { .. })
     }
+
+    /// The largest change of a marginal in the last sweep, 0 if the answer is exact.
+    pub fn residual(self) -> f64 {
+        match self {
+            Stopped::Exact => 0.0,
+            Stopped::Converged { residual, .. } | Stopped::NotConverged { residual, .. } => residual,
+        }
+    }
+
+    /// How often every rule spoke, 0 if the answer is exact.
+    pub fn sweeps(self) -> usize {
+        match self {
+            Stopped::Exact => 0,
+            Stopped::Converged { sweeps, .. } | Stopped::NotConverged { sweeps, .. } => sweeps,
+        }
+    }
 }
 
 /// The updated belief of every label for one instance.

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use super::diagram::Diagram;
+use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
@@ -84,6 +85,16 @@ impl Factors {
             digits[place] += 1;
             digits[place + 1..].fill(0);
         }
+    }
+
+    /// The decision diagram of a logical rule, or that it is too large.
+    pub(crate) fn require_diagram<'a>(&self, factor: &'a Factor) -> Result<&'a Diagram> {
+        self.diagram(factor).ok_or_else(|| Error::TooCostly {
+            what: format!("rule `{}`", self.model.rule_name(factor.rule)),
+            needed: "a decision diagram with more than 4096 states a level".to_owned(),
+            limit: "4096".to_owned(),
+            advice: "split it into several rules".to_owned(),
+        })
     }
 
     /// The decision diagram of a logical rule, `None` if it is too large.

@@ -5,12 +5,14 @@ pub(crate) mod diagram;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
 pub(crate) mod junction_tree;
+pub(crate) mod loopy;
 pub(crate) mod mpe;
 pub(crate) mod semiring;
 
 pub use branch_and_bound::{BranchAndBound, SearchLimits};
 pub use enumeration::Enumeration;
 pub use junction_tree::{Cost, JunctionTree, Limits};
+pub use loopy::{Decoded, Loopy, LoopySettings, Schedule};
 pub use mpe::MaxProductTree;
 
 use crate::error::Result;

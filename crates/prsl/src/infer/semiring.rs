@@ -10,6 +10,8 @@ pub(crate) trait Semiring: Copy + Send + Sync + 'static {
     const ONE: f64;
     /// Whether tables have to be kept from underflowing.
     const SCALED: bool;
+    /// A total below this may have lost digits to underflow; in logarithms, it is zero.
+    const FLOOR: f64;
     /// The same semiring on logarithms.
     type Log: Semiring;
 
@@ -19,6 +21,19 @@ pub(crate) trait Semiring: Copy + Send + Sync + 'static {
     fn element(probability: f64) -> f64;
     /// The logarithm of an element.
     fn ln(element: f64) -> f64;
+    /// The probability that an element stands for.
+    fn probability(element: f64) -> f64;
+    /// What an element is multiplied with to give `ONE`.
+    fn inverse(element: f64) -> f64;
+    /// The sum of two elements, also where `add` is the maximum.
+    fn plus(a: f64, b: f64) -> f64;
+
+    /// `share · old + (1 − share) · new`, except that a new zero stays one: it is a proof, not an estimate.
+    #[inline(always)]
+    fn mean([keep, share]: [f64; 2], new: f64, old: f64) -> f64 {
+        let mixed = Self::plus(Self::mul(keep, new), Self::mul(share, old));
+        if new == Self::ZERO { Self::ZERO } else { mixed }
+    }
 }
 
 /// Sums of products: marginals and Z.
@@ -40,6 +55,7 @@ macro_rules! linear {
             const ZERO: f64 = 0.0;
             const ONE: f64 = 1.0;
             const SCALED: bool = true;
+            const FLOOR: f64 = 1e-60;
             type Log = $log;
             #[inline(always)]
             fn add(a: f64, b: f64) -> f64 {
@@ -55,6 +71,17 @@ macro_rules! linear {
             fn ln(element: f64) -> f64 {
                 element.ln()
             }
+            fn probability(element: f64) -> f64 {
+                element
+            }
+            #[inline(always)]
+            fn inverse(element: f64) -> f64 {
+                1.0 / element
+            }
+            #[inline(always)]
+            fn plus(a: f64, b: f64) -> f64 {
+                a + b
+            }
         }
     };
 }
@@ -68,6 +95,7 @@ macro_rules! logarithmic {
             const ZERO: f64 = f64::NEG_INFINITY;
             const ONE: f64 = 0.0;
             const SCALED: bool = false;
+            const FLOOR: f64 = f64::MIN;
             type Log = $name;
             #[inline(always)]
             fn add(a: f64, b: f64) -> f64 {
@@ -82,6 +110,17 @@ macro_rules! logarithmic {
             }
             fn ln(element: f64) -> f64 {
                 element
+            }
+            fn probability(element: f64) -> f64 {
+                element.exp()
+            }
+            #[inline(always)]
+            fn inverse(element: f64) -> f64 {
+                -element
+            }
+            #[inline(always)]
+            fn plus(a: f64, b: f64) -> f64 {
+                log_add_exp(a, b)
             }
         }
     };

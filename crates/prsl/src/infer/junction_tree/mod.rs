@@ -189,7 +189,8 @@ impl JunctionTree {
         let quick = self.quick.as_ref().expect("without signs it is careful");
         let (mut answer, agreement, error) = quick.one_imprecise(row);
         let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
-        if !precise && !(answer.log_total.is_finite() && error < 1e-3) {
+        let useless = !(answer.log_total.is_finite() && error < 1e-3);
+        if useless && !precise {
             let best = BranchAndBound::compile(self.model()).map(|search| search.best_row(row));
             match best {
                 Ok(None) => answer.log_total = f64::NEG_INFINITY,

@@ -1,6 +1,6 @@
 //! A model as variables and small tables: what the elimination order is searched on and the plan is made of.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::label::LabelId;
 use crate::rule::RuleId;
@@ -125,12 +125,7 @@ impl Factors {
 
     fn add_chain(&self, network: &mut Network, first: usize, factor: &Factor) -> Result<()> {
         let rule = factor.rule;
-        let diagram = self.diagram(factor).ok_or_else(|| Error::TooCostly {
-            what: format!("rule `{}`", self.model.rule_name(rule)),
-            needed: "a decision diagram with more than 4096 states a level".to_owned(),
-            limit: "4096".to_owned(),
-            advice: "split it into several rules".to_owned(),
-        })?;
+        let diagram = self.require_diagram(factor)?;
         let mut before: Option<usize> = None;
         let last = diagram.levels.len() - 1;
         for (index, level) in diagram.levels.iter().enumerate() {

@@ -1,0 +1,215 @@
+//! The factor graph: labels, factors, and the edges on which messages run.
+
+use std::ops::Range;
+
+use super::form::{Chain, Form, RankOne, Table};
+use super::frontier::Frontier;
+use super::merge::{self, Group, MAX_TABLE, SMALL_TABLE};
+use crate::error::Result;
+use crate::infer::factor::{Factors, Shape};
+use crate::infer::junction_tree::runner::Aim;
+use crate::label::LabelId;
+use crate::rule::RuleId;
+
+/// Factors over more labels than this get their cavities normalized: the product of so many might underflow.
+const WIDE: usize = 8;
+
+/// Who speaks with whom, in the order in which the factors take their turns.
+pub(super) struct Graph {
+    /// The labels that some rule speaks about.
+    pub(super) labels: Vec<Variable>,
+    pub(super) factors: Vec<Node>,
+    pub(super) edges: Vec<Edge>,
+    /// Rules that speak about no label, and what they weigh everything by.
+    pub(super) constants: Vec<(RuleId, f64)>,
+}
+
+/// A label that some rule speaks about.
+pub(super) struct Variable {
+    pub(super) label: LabelId,
+    /// Its states, among those of all labels.
+    pub(super) states: Range<usize>,
+    /// Its edges, in the order of the factors.
+    pub(super) edges: Vec<usize>,
+    /// Labels of different components have nothing to do with each other.
+    pub(super) component: usize,
+}
+
+/// One rule, or several merged into one table.
+pub(super) struct Node {
+    pub(super) rules: Vec<RuleId>,
+    /// What each rule weighs every combination of states by; empty for a rule alone.
+    pub(super) weights: Vec<Vec<f64>>,
+    pub(super) edges: Range<usize>,
+    /// Its edges' slots, one after the other.
+    pub(super) slots: Range<usize>,
+    pub(super) form: Form,
+    pub(super) is_wide: bool,
+}
+
+/// A factor and one of its labels.
+pub(super) struct Edge {
+    pub(super) factor: usize,
+    /// Position in [`Graph::labels`].
+    pub(super) variable: usize,
+    /// The label's states.
+    pub(super) states: Range<usize>,
+    /// The slots of its messages, one per state.
+    pub(super) slots: Range<usize>,
+}
+
+impl Graph {
+    pub(super) fn new(factors: &Factors, aim: Aim, merge: bool) -> Result<Self> {
+        let groups = if merge { merge::merged(factors) } else { merge::apart(factors) };
+        let mut graph =
+            Graph { labels: Vec::new(), factors: Vec::new(), edges: Vec::new(), constants: Vec::new() };
+        let (constant, speaking): (Vec<Group>, Vec<Group>) =
+            groups.into_iter().partition(|group| group.scope.is_empty());
+        for &rule in constant.iter().flat_map(|group| &group.rules) {
+            let weight = merge::weights(factors, &factors.list[rule], &[])[0];
+            graph.constants.push((RuleId::new(rule), weight));
+        }
+        let variables = graph.add_labels(factors, &speaking);
+        let (order, components) = order(&speaking, &variables);
+        for (variable, component) in graph.labels.iter_mut().zip(components) {
+            variable.component = component;
+        }
+        let mut speaking: Vec<Option<Group>> = speaking.into_iter().map(Some).collect();
+        for index in order {
+            let group = speaking[index].take().expect("each group comes once");
+            let form = form(factors, &group, aim)?;
+            graph.add_factor(group, form, &variables);
+        }
+        Ok(graph)
+    }
+
+    /// How many states all labels have together.
+    pub(super) fn n_states(&self) -> usize {
+        self.labels.last().map_or(0, |variable| variable.states.end)
+    }
+
+    /// How many slots all edges have together.
+    pub(super) fn n_slots(&self) -> usize {
+        self.factors.last().map_or(0, |node| node.slots.end)
+    }
+
+    /// Adds the labels that are spoken about; their positions by the model's.
+    fn add_labels(&mut self, factors: &Factors, groups: &[Group]) -> Vec<Option<usize>> {
+        let mut variables = vec![None; factors.model.labels().len()];
+        for label in groups.iter().flat_map(|group| &group.scope) {
+            variables[label.index()] = Some(0);
+        }
+        for (index, variable) in variables.iter_mut().enumerate() {
+            if variable.is_none() {
+                continue;
+            }
+            let first = self.n_states();
+            let states = first..first + factors.states.representatives[index].len();
+            *variable = Some(self.labels.len());
+            let label = LabelId::new(index);
+            self.labels.push(Variable { label, states, edges: Vec::new(), component: 0 });
+        }
+        variables
+    }
+
+    fn add_factor(&mut self, group: Group, form: Form, variables: &[Option<usize>]) {
+        let (first_edge, first_slot, factor) = (self.edges.len(), self.n_slots(), self.factors.len());
+        let mut slot = first_slot;
+        for label in &group.scope {
+            let variable = variables[label.index()].expect("spoken about");
+            let states = self.labels[variable].states.clone();
+            self.labels[variable].edges.push(self.edges.len());
+            let slots = slot..slot + states.len();
+            slot = slots.end;
+            self.edges.push(Edge { factor, variable, states, slots });
+        }
+        self.factors.push(Node {
+            rules: group.rules.iter().copied().map(RuleId::new).collect(),
+            weights: group.weights,
+            edges: first_edge..self.edges.len(),
+            slots: first_slot..slot,
+            form,
+            is_wide: group.scope.len() > WIDE,
+        });
+    }
+}
+
+/// The order in which factors take their turns, and the component of each label.
+///
+/// Breadth first from the busiest label of each component, and then backwards: in a tree every factor comes after the
+/// factors behind it, so that one sweep forward and one backward carry everything everywhere.
+fn order(groups: &[Group], variables: &[Option<usize>]) -> (Vec<usize>, Vec<usize>) {
+    let scope = |group: usize| groups[group].scope.iter().filter_map(|label| variables[label.index()]);
+    let n_labels = variables.iter().flatten().count();
+    let mut speaking: Vec<Vec<usize>> = vec![Vec::new(); n_labels];
+    for group in 0..groups.len() {
+        scope(group).for_each(|label| speaking[label].push(group));
+    }
+    let mut roots: Vec<usize> = (0..n_labels).collect();
+    roots.sort_by_key(|&label| std::cmp::Reverse(speaking[label].len()));
+    let mut component = vec![usize::MAX; n_labels];
+    let mut placed = vec![false; groups.len()];
+    let mut order = Vec::with_capacity(groups.len());
+    for root in roots {
+        if component[root] != usize::MAX {
+            continue;
+        }
+        component[root] = root;
+        let mut queue = std::collections::VecDeque::from([root]);
+        while let Some(label) = queue.pop_front() {
+            for &group in &speaking[label] {
+                if std::mem::replace(&mut placed[group], true) {
+                    continue;
+                }
+                order.push(group);
+                for other in scope(group) {
+                    if std::mem::replace(&mut component[other], root) == usize::MAX {
+                        queue.push_back(other);
+                    }
+                }
+            }
+        }
+    }
+    order.reverse();
+    (order, component)
+}
+
+/// The cheapest form of a group's messages.
+fn form(factors: &Factors, group: &Group, aim: Aim) -> Result<Form> {
+    let sizes: Vec<usize> =
+        group.scope.iter().map(|label| factors.states.representatives[label.index()].len()).collect();
+    if group.rules.len() > 1 {
+        let mut joint = vec![1.0; sizes.iter().product()];
+        for weights in &group.weights {
+            joint.iter_mut().zip(weights).for_each(|(entry, weight)| *entry *= weight);
+        }
+        return Ok(Form::Table(Table::new(&sizes, &joint)));
+    }
+    let factor = &factors.list[group.rules[0]];
+    let table = || Table::new(&sizes, &merge::weights(factors, factor, &group.scope));
+    let weights = factor.weights;
+    match &factor.shape {
+        Shape::RankOne(q) => {
+            let q: Vec<f64> = q.iter().flat_map(|(_, q)| q.iter().copied()).collect();
+            if aim == Aim::Sum || q.iter().all(|&q| q == 0.0 || q == 1.0) {
+                let q = q.into_iter().map(|q| [q, 1.0 - q]).collect();
+                Ok(Form::RankOne(RankOne { sizes, q, weights }))
+            } else if factor.table_size <= MAX_TABLE {
+                Ok(Form::Table(table()))
+            } else {
+                Ok(Form::Frontier(Frontier { sizes, q, weights }))
+            }
+        }
+        Shape::Logical(_) if factor.table_size <= SMALL_TABLE => Ok(Form::Table(table())),
+        Shape::Logical(_) => {
+            if factor.table_size <= MAX_TABLE {
+                let table = table();
+                match factors.diagram(factor) {
+                    Some(diagram) if Chain::new(diagram, weights).len() < table.len() => {}
+                    _ => return Ok(Form::Table(table)),
+                }
+            }
+            Ok(Form::Chain(Chain::new(factors.require_diagram(factor)?, weights)))
+        }
+    }
+}

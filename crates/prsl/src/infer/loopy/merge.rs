@@ -1,0 +1,113 @@
+//! Rules that speak about the same labels, taken together.
+//!
+//! Loopy propagation counts evidence twice where it can go round in a circle. The shortest circles are two rules that
+//! share two labels, such as `a -> b` and `b -> a`; as one table they are no circle at all.
+
+use crate::infer::factor::{Factor, Factors, Shape};
+use crate::label::LabelId;
+
+/// Entries of the largest table that rules are merged into.
+pub(super) const MAX_TABLE: f64 = 4096.0;
+
+/// A rule's table up to this size is cheaper than any other form of it.
+pub(super) const SMALL_TABLE: f64 = 32.0;
+
+/// Positive entries of a merged table stay above this: smaller ones would come near underflow.
+const SMALLEST: f64 = 1e-100;
+
+/// Rules that propagate together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Group {
+    /// Positions in the model.
+    pub(super) rules: Vec<usize>,
+    pub(super) scope: Vec<LabelId>,
+    /// What each rule weighs every combination of states by, the last label fastest; empty for a rule alone.
+    pub(super) weights: Vec<Vec<f64>>,
+}
+
+/// Every rule on its own.
+pub(super) fn apart(factors: &Factors) -> Vec<Group> {
+    let alone = |factor: &Factor| Group {
+        rules: vec![factor.rule.index()],
+        scope: factors.scope(factor),
+        weights: Vec::new(),
+    };
+    factors.list.iter().map(alone).collect()
+}
+
+/// Rules joined with a rule that speaks about all their labels, where the table stays small.
+pub(super) fn merged(factors: &Factors) -> Vec<Group> {
+    let mut widest_first = apart(factors);
+    widest_first.sort_by_key(|group| std::cmp::Reverse(group.scope.len()));
+    let mut groups: Vec<Group> = Vec::new();
+    // The groups that speak about each label.
+    let mut speaking: Vec<Vec<usize>> = vec![Vec::new(); factors.model.labels().len()];
+    for group in widest_first {
+        if let Some(host) = host(factors, &groups, &speaking, &group) {
+            groups[host].rules.extend(group.rules);
+            continue;
+        }
+        for label in &group.scope {
+            speaking[label.index()].push(groups.len());
+        }
+        groups.push(group);
+    }
+    groups.into_iter().flat_map(|group| tables(factors, group)).collect()
+}
+
+/// The group with the smallest table that speaks about all labels of a rule.
+///
+/// A rule about one label closes no circle: it joins a table that is one anyway, and makes none.
+fn host(factors: &Factors, groups: &[Group], speaking: &[Vec<usize>], rule: &Group) -> Option<usize> {
+    let rarest = rule.scope.iter().min_by_key(|label| speaking[label.index()].len())?;
+    let is_table = |group: &Group| {
+        let is_logical = matches!(factors.list[group.rules[0]].shape, Shape::Logical(_));
+        group.rules.len() > 1 || is_logical && size(factors, group) <= SMALL_TABLE
+    };
+    let fits = |&&index: &&usize| {
+        let group = &groups[index];
+        size(factors, group) <= MAX_TABLE
+            && (rule.scope.len() > 1 || group.scope.len() == 1 || is_table(group))
+            && rule.scope.iter().all(|label| group.scope.contains(label))
+    };
+    let smallest = |&&a: &&usize, &&b: &&usize| {
+        size(factors, &groups[a]).total_cmp(&size(factors, &groups[b])).then(a.cmp(&b))
+    };
+    speaking[rarest.index()].iter().filter(fits).min_by(smallest).copied()
+}
+
+fn size(factors: &Factors, group: &Group) -> f64 {
+    group.scope.iter().map(|label| factors.states.representatives[label.index()].len() as f64).product()
+}
+
+/// The group with its rules' tables, as several groups where one table would reach too far down.
+fn tables(factors: &Factors, group: Group) -> Vec<Group> {
+    if group.rules.len() == 1 {
+        return vec![group];
+    }
+    let empty = || Group { rules: Vec::new(), scope: group.scope.clone(), weights: Vec::new() };
+    let mut done = Vec::new();
+    let mut current = empty();
+    let mut joint = vec![1.0; size(factors, &group) as usize];
+    for &rule in &group.rules {
+        let weights = weights(factors, &factors.list[rule], &group.scope);
+        let mut product: Vec<f64> = joint.iter().zip(&weights).map(|(a, b)| a * b).collect();
+        let falls_low = joint.iter().zip(&weights).any(|(&a, &b)| a > 0.0 && b > 0.0 && a * b < SMALLEST);
+        if falls_low && !current.rules.is_empty() {
+            done.push(std::mem::replace(&mut current, empty()));
+            product.clone_from(&weights);
+        }
+        current.rules.push(rule);
+        current.weights.push(weights);
+        joint = product;
+    }
+    done.push(current);
+    done
+}
+
+/// φ(y) for every combination of the states of `scope`, the last label fastest.
+pub(super) fn weights(factors: &Factors, factor: &Factor, scope: &[LabelId]) -> Vec<f64> {
+    let [w_silent, w_fired] = factor.weights;
+    let weight = |[silent, fired]: [f64; 2]| w_silent * silent + w_fired * fired;
+    factors.entries(factor, scope).into_iter().map(weight).collect()
+}
