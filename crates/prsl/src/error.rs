@@ -232,6 +232,21 @@ pub enum Error {
         /// A smallest set of rules that together exclude everything the evidence allows.
         rules: Vec<String>,
     },
+    /// Neither an assignment of positive weight was found, nor that there is none.
+    #[error(
+        "in {steps} steps neither a possible assignment to start sampling from was found nor a proof that there is none; weaken \
+         rules of probability 0 or 1, or raise the memory limit so that the exact engine fits"
+    )]
+    NoStart {
+        /// The steps that the search for a proof may take.
+        steps: u64,
+    },
+    /// A simulation of rules about nothing.
+    #[error("a simulation with {} needs at least one label", counted(*.n_rules, "rule", "rules"))]
+    NothingToSimulate {
+        /// How many rules were asked for.
+        n_rules: usize,
+    },
     /// Exact inference is too expensive.
     #[error("{what} needs {needed}, more than the limit of {limit}; {advice}")]
     TooCostly {
@@ -366,6 +381,8 @@ mod tests {
             Error::EmptyAtom { rule: "wets".to_owned(), label: text() },
             Error::Impossible { rules: vec!["wet <- rain".to_owned()] },
             Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
+            Error::NoStart { steps: 50_000 },
+            Error::NothingToSimulate { n_rules: 3 },
             Error::TooCostly {
                 what: "exact inference".to_owned(),
                 needed: "2.3 GiB for tables of 1.5e8 entries".to_owned(),
@@ -377,7 +394,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 28;
+    const N_KINDS: usize = 30;
 
     fn kind(error: &Error) -> usize {
         match error {
@@ -409,6 +426,8 @@ mod tests {
             Error::EmptyAtom { .. } => 25,
             Error::Impossible { .. } => 26,
             Error::TooCostly { .. } => 27,
+            Error::NoStart { .. } => 28,
+            Error::NothingToSimulate { .. } => 29,
         }
     }
 

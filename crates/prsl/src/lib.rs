@@ -21,6 +21,7 @@ mod names;
 mod noisy_or;
 mod posterior;
 mod rule;
+pub mod simulate;
 mod text;
 
 pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
