@@ -35,7 +35,9 @@ pub use explain::{
 };
 pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
-pub use infer::{Cost, Enumeration, JunctionTree, Limits, MaxProductTree};
+pub use infer::{
+    Cost, Enumeration, Gibbs, GibbsSettings, JunctionTree, Limits, MaxProductTree, Sampler, Samples, Sampling,
+};
 pub use json::json_schema;
 pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};
 pub use model::{Model, ModelBuilder};

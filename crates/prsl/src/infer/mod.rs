@@ -3,13 +3,17 @@
 pub(crate) mod diagram;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
+pub(crate) mod gibbs;
 pub(crate) mod junction_tree;
 pub(crate) mod mpe;
+pub(crate) mod sampler;
 pub(crate) mod semiring;
 
 pub use enumeration::Enumeration;
+pub use gibbs::{Gibbs, GibbsSettings};
 pub use junction_tree::{Cost, JunctionTree, Limits};
 pub use mpe::MaxProductTree;
+pub use sampler::{Sampler, Samples, Sampling};
 
 use crate::error::Result;
 use crate::evidence::Evidence;

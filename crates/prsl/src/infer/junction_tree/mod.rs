@@ -4,11 +4,14 @@ mod network;
 mod order;
 mod plan;
 pub(crate) mod runner;
+mod sample;
 mod search;
 mod sweep;
 
 pub use plan::Cost;
 pub use runner::Limits;
+
+use std::sync::OnceLock;
 
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
@@ -18,6 +21,7 @@ use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
 use runner::{Aim, Answer, Runner};
+use sample::Walk;
 
 /// Exact marginals for models whose rules do not tie too many labels together at once.
 ///
@@ -50,6 +54,8 @@ use runner::{Aim, Answer, Runner};
 /// ```
 pub struct JunctionTree {
     runner: Runner<SumProduct>,
+    /// How to go back through the plan, once samples were asked for.
+    walk: OnceLock<Walk>,
 }
 
 impl JunctionTree {
@@ -60,7 +66,7 @@ impl JunctionTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        Ok(Self { runner: Runner::compile(model, Aim::Sum, limits)? })
+        Ok(Self { runner: Runner::compile(model, Aim::Sum, limits)?, walk: OnceLock::new() })
     }
 
     /// The model it was compiled from.

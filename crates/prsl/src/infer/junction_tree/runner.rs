@@ -33,16 +33,16 @@ impl Default for Limits {
 /// A plan with everything needed to run it.
 pub(crate) struct Runner<S> {
     pub(crate) model: Model,
-    states: States,
+    pub(super) states: States,
     leaves: Vec<Leaf>,
     /// The leaf of each label's belief, none for a label that no rule speaks about.
-    belief_leaves: Vec<Option<usize>>,
-    weights: Vec<[f64; 2]>,
+    pub(super) belief_leaves: Vec<Option<usize>>,
+    pub(super) weights: Vec<[f64; 2]>,
     pub(crate) plan: Plan,
     limits: Limits,
-    one: Pool<Workspace<S, 1>>,
+    pub(super) one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
-    eight: Pool<Workspace<S, 8>>,
+    pub(super) eight: Pool<Workspace<S, 8>>,
 }
 
 /// What a sweep says about one row: for every category its share of Z (or the best weight with it), up to a
@@ -194,7 +194,7 @@ impl<S: Semiring> Runner<S> {
     }
 
     /// Whether this many workspaces of this many lanes are within the limit.
-    fn fits(&self, lanes: u64, workspaces: u64) -> bool {
+    pub(super) fn fits(&self, lanes: u64, workspaces: u64) -> bool {
         (self.plan.size as u64) * 16 * lanes * workspaces <= self.limits.memory
     }
 
@@ -213,7 +213,7 @@ impl<S: Semiring> Runner<S> {
         })
     }
 
-    fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
+    pub(super) fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
         Workspace::new(&self.plan, &self.leaves, &self.weights)
     }
 
@@ -240,12 +240,12 @@ impl<S: Semiring> Runner<S> {
         self.sweep_back(workspace, rows, Back::Rows)
     }
 
-    fn sweep_back<R: Semiring, const L: usize>(
+    /// Runs the plan forward on up to `L` rows; ln Z of each, without the labels that no rule speaks about.
+    pub(super) fn collect<R: Semiring, const L: usize>(
         &self,
         workspace: &mut Workspace<R, L>,
         rows: &[&[f64]],
-        back: Back,
-    ) -> Vec<Option<Answer>> {
+    ) -> [f64; L] {
         // Lanes without a row repeat the first.
         for (label, leaf) in self.belief_leaves.iter().enumerate() {
             let Some(leaf) = leaf else { continue };
@@ -259,7 +259,16 @@ impl<S: Semiring> Runner<S> {
                 }
             }
         }
-        let log_totals = workspace.collect(&self.plan);
+        workspace.collect(&self.plan)
+    }
+
+    fn sweep_back<R: Semiring, const L: usize>(
+        &self,
+        workspace: &mut Workspace<R, L>,
+        rows: &[&[f64]],
+        back: Back,
+    ) -> Vec<Option<Answer>> {
+        let log_totals = self.collect(workspace, rows);
         workspace.distribute(&self.plan, back);
         rows.iter()
             .enumerate()
@@ -336,7 +345,7 @@ impl<S: Semiring> Runner<S> {
 }
 
 /// Workspaces that wait for rows: as many as run at the same time, at most `limit`.
-struct Pool<W> {
+pub(super) struct Pool<W> {
     idle: Mutex<(Vec<W>, usize)>,
     returned: Condvar,
     limit: usize,
@@ -348,7 +357,7 @@ impl<W> Pool<W> {
     }
 
     /// Lends a workspace, a new one if none is idle and the limit allows it.
-    fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
+    pub(super) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
         let mut guard = self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut workspace = loop {
             if let Some(workspace) = guard.0.pop() {
