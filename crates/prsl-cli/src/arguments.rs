@@ -10,7 +10,7 @@ use prsl::Limits;
 use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
-use crate::{check, completions, demo, explain, export, fmt, predict, schema, style};
+use crate::{check, completions, demo, explain, export, fmt, predict, schema, simulate, style};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +44,7 @@ enum Command {
     Explain(explain::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),
+    Simulate(simulate::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
@@ -58,6 +59,7 @@ impl Arguments {
             Command::Explain(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
+            Command::Simulate(arguments) => arguments.run(),
             Command::Schema(arguments) => arguments.run(),
             Command::Completions(arguments) => arguments.run(),
         }

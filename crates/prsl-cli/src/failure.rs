@@ -63,6 +63,9 @@ fn advice(error: &anyhow::Error) -> Option<&'static str> {
         ];
         return options.into_iter().find(|(what, _)| advice.contains(what)).map(|(_, option)| option);
     }
+    if let Some(prsl::Error::NoStart { .. }) = error.downcast_ref() {
+        return Some("`--memory 8GiB`, for example, raises the limit");
+    }
     match error.downcast_ref()? {
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
             Some("`--ignore-extra` skips columns that the model does not know")

@@ -15,6 +15,7 @@ mod predict;
 mod progress;
 mod schema;
 mod shift;
+mod simulate;
 mod style;
 mod table;
 

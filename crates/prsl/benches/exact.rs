@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use prsl::{BeliefMatrix, JunctionTree, MaxProductTree, Model};
+use prsl::{BeliefMatrix, JunctionTree, MaxProductTree, Model, Sampling};
 use prsl_testkit::{golden, simulated};
 
 fn models(n_labels: usize, prefix: &str) -> Vec<(Model, BeliefMatrix)> {
@@ -41,6 +41,13 @@ fn exact(criterion: &mut Criterion) {
         group.bench_function("mpe/rows=100", |bencher| {
             bencher.iter(|| one.install(|| black_box(max.best_batch(black_box(&rows)))));
         });
+        for n_samples in [1, 100] {
+            let sampling = Sampling { n_samples, ..Sampling::default() };
+            group.throughput(Throughput::Elements((rows.n_rows() * n_samples) as u64));
+            group.bench_function(format!("samples={n_samples}/rows=100"), |bencher| {
+                bencher.iter(|| one.install(|| black_box(sum.sample_batch(black_box(&rows), &sampling))));
+            });
+        }
         group.throughput(Throughput::Elements(1));
         group.bench_function("compile", |bencher| {
             bencher.iter(|| black_box(JunctionTree::compile(&model)).is_ok())

@@ -242,6 +242,21 @@ pub enum Error {
         /// What it may be.
         wanted: &'static str,
     },
+    /// Neither an assignment of positive weight was found, nor that there is none.
+    #[error(
+        "in {steps} steps neither a possible assignment to start sampling from was found nor a proof that there is none; weaken \
+         rules of probability 0 or 1, or raise the memory limit so that the exact engine fits"
+    )]
+    NoStart {
+        /// The steps that the search for a proof may take.
+        steps: u64,
+    },
+    /// A simulation of rules about nothing.
+    #[error("a simulation with {} needs at least one label", counted(*.n_rules, "rule", "rules"))]
+    NothingToSimulate {
+        /// How many rules were asked for.
+        n_rules: usize,
+    },
     /// Exact inference is too expensive.
     #[error("{what} needs {needed}, more than the limit of {limit}; {advice}")]
     TooCostly {
@@ -377,6 +392,8 @@ mod tests {
             Error::Impossible { rules: vec!["wet <- rain".to_owned()] },
             Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
             Error::Setting { setting: "damping", value: 1.5, wanted: "a number from 0 to below 1" },
+            Error::NoStart { steps: 50_000 },
+            Error::NothingToSimulate { n_rules: 3 },
             Error::TooCostly {
                 what: "exact inference".to_owned(),
                 needed: "2.3 GiB for tables of 1.5e8 entries".to_owned(),
@@ -388,7 +405,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 29;
+    const N_KINDS: usize = 31;
 
     fn kind(error: &Error) -> usize {
         match error {
@@ -421,6 +438,8 @@ mod tests {
             Error::Impossible { .. } => 26,
             Error::TooCostly { .. } => 27,
             Error::Setting { .. } => 28,
+            Error::NoStart { .. } => 29,
+            Error::NothingToSimulate { .. } => 30,
         }
     }
 

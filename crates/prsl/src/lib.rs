@@ -21,6 +21,7 @@ mod names;
 mod noisy_or;
 mod posterior;
 mod rule;
+pub mod simulate;
 mod text;
 
 pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
@@ -35,8 +36,8 @@ pub use explain::{
 pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::{
-    BranchAndBound, Cost, Decoded, Enumeration, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree,
-    Schedule, SearchLimits,
+    BranchAndBound, Cost, Decoded, Enumeration, Gibbs, GibbsSettings, JunctionTree, Limits, Loopy,
+    LoopySettings, MaxProductTree, Sampler, Samples, Sampling, Schedule, SearchLimits,
 };
 pub use json::json_schema;
 pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};

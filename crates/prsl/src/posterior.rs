@@ -71,7 +71,7 @@ impl Stopped {
     /// The largest change of a marginal in the last sweep, 0 if the answer is exact.
     pub fn residual(self) -> f64 {
         match self {
-            Stopped::Exact => 0.0,
+            Stopped::Exact | Stopped::Imprecise { .. } => 0.0,
             Stopped::Converged { residual, .. } | Stopped::NotConverged { residual, .. } => residual,
         }
     }
@@ -79,7 +79,7 @@ impl Stopped {
     /// How often every rule spoke, 0 if the answer is exact.
     pub fn sweeps(self) -> usize {
         match self {
-            Stopped::Exact => 0,
+            Stopped::Exact | Stopped::Imprecise { .. } => 0,
             Stopped::Converged { sweeps, .. } | Stopped::NotConverged { sweeps, .. } => sweeps,
         }
     }

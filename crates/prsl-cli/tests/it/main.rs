@@ -11,3 +11,4 @@ mod help;
 mod pipes;
 mod predict;
 mod runner;
+mod simulate;

@@ -4,16 +4,20 @@ pub(crate) mod branch_and_bound;
 pub(crate) mod diagram;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
+pub(crate) mod gibbs;
 pub(crate) mod junction_tree;
 pub(crate) mod loopy;
 pub(crate) mod mpe;
+pub(crate) mod sampler;
 pub(crate) mod semiring;
 
 pub use branch_and_bound::{BranchAndBound, SearchLimits};
 pub use enumeration::Enumeration;
+pub use gibbs::{Gibbs, GibbsSettings};
 pub use junction_tree::{Cost, JunctionTree, Limits};
 pub use loopy::{Decoded, Loopy, LoopySettings, Schedule};
 pub use mpe::MaxProductTree;
+pub use sampler::{Sampler, Samples, Sampling};
 
 use crate::error::Result;
 use crate::evidence::Evidence;

@@ -11,6 +11,7 @@
 //! For a formula `possible` and `certain` are the same. For a noisy-or, `possible` is "a category with q < 1" and
 //! `certain` is "a category with q = 0".
 
+pub(crate) use super::solver::STEPS_PER_QUESTION;
 use super::solver::{Answer, Lit, Solver, counter_size};
 use crate::formula::{Atom, Bound, Formula, Node};
 use crate::label::LabelId;
@@ -52,7 +53,7 @@ impl Truth {
 }
 
 /// Whether a rule excludes assignments altogether.
-pub(super) fn is_hard(rule: &Rule) -> bool {
+pub(crate) fn is_hard(rule: &Rule) -> bool {
     rule.probability() == 1.0 || rule.probability() == 0.0
 }
 
@@ -66,7 +67,7 @@ struct Literals {
 }
 
 /// What was found out about a set of hard rules and some literals.
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// An assignment that satisfies them all.
     Assignment(Vec<usize>),
     /// Some of the rules that, with the literals, already exclude everything.
@@ -74,7 +75,7 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-pub(super) struct Logic<'m> {
+pub(crate) struct Logic<'m> {
     model: &'m Model,
     solver: Solver,
     /// A literal for each category of the model.
@@ -84,7 +85,7 @@ pub(super) struct Logic<'m> {
 }
 
 impl<'m> Logic<'m> {
-    pub(super) fn new(model: &'m Model) -> Self {
+    pub(crate) fn new(model: &'m Model) -> Self {
         let mut solver = Solver::new();
         let categories = categories(model, &mut solver);
         let mut this = Self { model, solver, categories, rules: Vec::new(), given_up: false };
@@ -98,7 +99,7 @@ impl<'m> Logic<'m> {
     }
 
     /// Whether a rule was small enough to be encoded.
-    pub(super) fn knows(&self, rule: RuleId) -> bool {
+    pub(crate) fn knows(&self, rule: RuleId) -> bool {
         self.rules[rule.index()].is_some()
     }
 
@@ -118,7 +119,7 @@ impl<'m> Logic<'m> {
     }
 
     /// That a category, counted over all labels, is present.
-    pub(super) fn category(&self, index: usize) -> Lit {
+    pub(crate) fn category(&self, index: usize) -> Lit {
         self.categories[index]
     }
 
@@ -129,7 +130,7 @@ impl<'m> Logic<'m> {
     }
 
     /// Whether anything satisfies these hard rules and literals.
-    pub(super) fn ask(&mut self, hard: &[RuleId], also: &[Lit]) -> Outcome {
+    pub(crate) fn ask(&mut self, hard: &[RuleId], also: &[Lit]) -> Outcome {
         let mut literals: Vec<Lit> = also.to_vec();
         literals.extend(hard.iter().map(|&rule| self.known(rule).selector));
         match self.solver.solve(&literals) {
@@ -147,7 +148,7 @@ impl<'m> Logic<'m> {
     }
 
     /// A part of a conflict that is minimal: without any one of its rules it would be none.
-    pub(super) fn minimal(&mut self, conflict: Vec<RuleId>, also: &[Lit]) -> Vec<RuleId> {
+    pub(crate) fn minimal(&mut self, conflict: Vec<RuleId>, also: &[Lit]) -> Vec<RuleId> {
         let mut rules = conflict;
         let mut needed = 0;
         while needed < rules.len() {

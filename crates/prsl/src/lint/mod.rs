@@ -21,7 +21,7 @@
 
 mod engine;
 mod expectations;
-mod logic;
+pub(crate) mod logic;
 mod probabilities;
 mod report;
 mod rules;

@@ -9,7 +9,7 @@ pub(super) use rustsat::types::Lit;
 use rustsat_batsat::BasicSolver;
 
 /// Steps of the search that one question may take before it is given up.
-const STEPS_PER_QUESTION: u64 = 50_000;
+pub(crate) const STEPS_PER_QUESTION: u64 = 50_000;
 /// Steps that all questions may take together. Counted, not timed, so that the same model always has the same
 /// findings.
 const STEPS: u64 = 200_000_000;

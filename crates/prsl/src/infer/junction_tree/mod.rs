@@ -4,6 +4,7 @@ pub(crate) mod network;
 mod order;
 mod plan;
 pub(crate) mod runner;
+mod sample;
 mod search;
 mod sweep;
 
@@ -23,6 +24,7 @@ use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
 use network::Split;
 use runner::{Aim, Answer, Compilation, Runner};
+use sample::Walk;
 
 /// Exact marginals for models whose rules do not tie too many labels together at once.
 ///
@@ -60,6 +62,8 @@ pub struct JunctionTree {
     careful: Result<Runner<SumProduct>>,
     /// For every category whether the rules exclude it whatever the beliefs, once that was asked.
     excluded: OnceLock<Vec<bool>>,
+    /// How to go back through the careful plan, once samples were asked for.
+    walk: OnceLock<Walk>,
 }
 
 /// Where there are signs, less than this share of a label's mass may be nothing but rounding.
@@ -75,15 +79,15 @@ impl JunctionTree {
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
         let compilation = Compilation::new(model, Aim::Sum, Split::Signed, limits)?;
         let runner = compilation.runner()?;
-        let excluded = OnceLock::new();
+        let (excluded, walk) = (OnceLock::new(), OnceLock::new());
         if !compilation.is_signed() {
-            return Ok(Self { quick: None, careful: Ok(runner), excluded });
+            return Ok(Self { quick: None, careful: Ok(runner), excluded, walk });
         }
         // The same plan without signs; if that is too large, perhaps another one is not.
         let careful = compilation.without_signs()?.runner().or_else(|_| {
             Compilation::new(model, Aim::Sum, Split::Or, limits).and_then(|compilation| compilation.runner())
         });
-        Ok(Self { quick: Some(runner), careful, excluded })
+        Ok(Self { quick: Some(runner), careful, excluded, walk })
     }
 
     /// The model it was compiled from.

@@ -13,9 +13,9 @@ use crate::rule::RuleId;
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     /// Last variable fastest.
-    variables: Vec<usize>,
+    pub(super) variables: Vec<usize>,
     /// How many states each variable has in this table: a fired variable has a third one where it is extended.
-    sizes: Vec<usize>,
+    pub(super) sizes: Vec<usize>,
     pub(crate) size: usize,
     /// Where its values start in the workspace.
     pub(crate) offset: usize,
@@ -487,12 +487,12 @@ impl Table {
         self.variables.iter().position(|&v| v == variable)
     }
 
-    fn n_states(&self, variable: usize) -> Option<usize> {
+    pub(super) fn n_states(&self, variable: usize) -> Option<usize> {
         self.place(variable).map(|place| self.sizes[place])
     }
 
     /// How far apart two neighboring states of a variable are.
-    fn stride(&self, variable: usize) -> Option<usize> {
+    pub(super) fn stride(&self, variable: usize) -> Option<usize> {
         self.place(variable).map(|place| self.sizes[place + 1..].iter().product())
     }
 }

@@ -33,18 +33,18 @@ impl Default for Limits {
 /// A plan with everything needed to run it.
 pub(crate) struct Runner<S> {
     pub(crate) model: Model,
-    states: States,
+    pub(super) states: States,
     leaves: Vec<Leaf>,
     /// The leaf of each label's belief, none for a label that no rule speaks about.
-    belief_leaves: Vec<Option<usize>>,
-    weights: Vec<[f64; 2]>,
+    pub(super) belief_leaves: Vec<Option<usize>>,
+    pub(super) weights: Vec<[f64; 2]>,
     pub(crate) plan: Plan,
     limits: Limits,
     /// A row whose sums over different labels differ by more than this has lost digits to signs.
     consistent: f64,
-    one: Pool<Workspace<S, 1>>,
+    pub(super) one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
-    eight: Pool<Workspace<S, 8>>,
+    pub(super) eight: Pool<Workspace<S, 8>>,
 }
 
 /// What a sweep says about one row: for every category its share of Z (or the best weight with it), up to a
@@ -216,7 +216,8 @@ impl<S: Semiring> Runner<S> {
         self.one.with(
             || self.workspace(),
             |workspace| {
-                let mut log_total = self.run(workspace, &[row], Back::All)[0];
+                let [mut log_total] = self.collect(workspace, &[row]);
+                workspace.distribute(&self.plan, &self.leaves, Back::All);
                 let masses = self.masses(workspace, row, 0, &mut log_total);
                 let [error] = self.inconsistency(workspace);
                 (Answer { masses, log_total }, self.agreement(workspace), error)
@@ -269,7 +270,7 @@ impl<S: Semiring> Runner<S> {
     }
 
     /// Whether this many workspaces of this many lanes are within the limit.
-    fn fits(&self, lanes: u64, workspaces: u64) -> bool {
+    pub(super) fn fits(&self, lanes: u64, workspaces: u64) -> bool {
         self.plan.cost.bytes * (lanes * workspaces) as f64 <= self.limits.memory as f64
     }
 
@@ -288,7 +289,7 @@ impl<S: Semiring> Runner<S> {
         })
     }
 
-    fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
+    pub(super) fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
         Workspace::new(&self.plan, &self.leaves, &self.weights)
     }
 
@@ -321,7 +322,8 @@ impl<S: Semiring> Runner<S> {
         rows: &[&[f64]],
         back: Back,
     ) -> Vec<Option<Answer>> {
-        let log_totals = self.run(workspace, rows, back);
+        let log_totals = self.collect(workspace, rows);
+        workspace.distribute(&self.plan, &self.leaves, back);
         let inconsistency =
             if self.consistent < f64::INFINITY { self.inconsistency(workspace) } else { [0.0; L] };
         rows.iter()
@@ -337,12 +339,11 @@ impl<S: Semiring> Runner<S> {
             .collect()
     }
 
-    /// Brings the rows in, and runs forward and back; ln Z of each.
-    fn run<R: Semiring, const L: usize>(
+    /// Runs the plan forward on up to `L` rows; ln Z of each, without the labels that no rule speaks about.
+    pub(super) fn collect<R: Semiring, const L: usize>(
         &self,
         workspace: &mut Workspace<R, L>,
         rows: &[&[f64]],
-        back: Back,
     ) -> [f64; L] {
         // Lanes without a row repeat the first.
         for (label, leaf) in self.belief_leaves.iter().enumerate() {
@@ -357,9 +358,7 @@ impl<S: Semiring> Runner<S> {
                 }
             }
         }
-        let log_totals = workspace.collect(&self.plan);
-        workspace.distribute(&self.plan, &self.leaves, back);
-        log_totals
+        workspace.collect(&self.plan)
     }
 
     /// The largest relative difference between Z and the sum over a label's categories that it equals.
@@ -437,7 +436,7 @@ impl<S: Semiring> Runner<S> {
 }
 
 /// Workspaces that wait for rows: as many as run at the same time, at most `limit`.
-struct Pool<W> {
+pub(super) struct Pool<W> {
     idle: Mutex<(Vec<W>, usize)>,
     returned: Condvar,
     limit: usize,
@@ -449,7 +448,7 @@ impl<W> Pool<W> {
     }
 
     /// Lends a workspace, a new one if none is idle and the limit allows it.
-    fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
+    pub(super) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
         let mut guard = self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut workspace = loop {
             if let Some(workspace) = guard.0.pop() {

@@ -1,0 +1,198 @@
+//! `prsl simulate`: random models and beliefs of any size, with labels to go with them.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use prsl::simulate::Simulation;
+use prsl::{BeliefMatrix, Engine, Label, Limits, Model, Sampler, Samples, Sampling};
+use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableWriter, Target};
+
+use crate::memory::Memory;
+use crate::output;
+use crate::progress::grouped;
+use crate::style::{self, shell, styled};
+
+/// Draw a random model and beliefs for it, to try things out at any size
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl simulate -o simulated
+  prsl simulate --labels 30 --rules 40 --rows 10000 --seed 7 -o large
+  prsl simulate --rows 1000 --sample -o study
+
+Models are drawn as in the simulation study of the pRSL paper: labels of 2 to 4 categories, noisy-or rules over 2 to 5 \
+categories with inhibition probabilities of density 2(1 - x), beliefs uniform among all distributions. The same \
+arguments always draw the same files.
+
+Writes model.prsl and beliefs.csv, with `--sample` also truth.csv: one joint sample of all labels for each row, from its \
+beliefs and the rules together.")]
+pub struct Arguments {
+    /// The number of labels
+    #[arg(long, value_name = "J", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    labels: u32,
+    /// The number of rules [default: as many as labels]
+    #[arg(long, value_name = "K")]
+    rules: Option<u32>,
+    /// The number of rows of beliefs
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    rows: u32,
+    /// Another seed draws another model and other rows
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// The folder for the files; made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Also draw the category of every label for each row
+    #[arg(long)]
+    sample: bool,
+    /// Write over files that are there already
+    #[arg(long)]
+    force: bool,
+    /// The most memory for exact samples; beyond it they are approximate: bytes, or with a unit as in 512MiB or 2GiB
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    memory: Memory,
+}
+
+/// The files of a simulation.
+struct Files {
+    model: PathBuf,
+    beliefs: PathBuf,
+    truth: PathBuf,
+}
+
+/// A joint sample for each row, `None` where the rules leave nothing possible, and which engine drew them.
+struct Truth {
+    rows: Vec<Option<Vec<usize>>>,
+    engine: Engine,
+}
+
+impl Arguments {
+    /// Draws everything, then writes it, then says what to do with it.
+    pub fn run(self) -> Result<ExitCode> {
+        let files = Files::new(&self.output);
+        self.check_files(&files)?;
+        let (model, rows) = self.simulation().draw()?;
+        let truth = self.sample.then(|| self.truth(&model, &rows)).transpose()?;
+        let folder = &self.output;
+        fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
+        output::write(&model.to_string(), Some(&files.model))?;
+        write_beliefs(&model, &rows, &files.beliefs)?;
+        if let Some(truth) = &truth {
+            write_truth(&model, &truth.rows, &files.truth)?;
+        }
+        output::print(&summary(&files, &model, &rows, truth.as_ref())?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn simulation(&self) -> Simulation {
+        let (n_labels, n_rules) = (self.labels as usize, self.rules.unwrap_or(self.labels) as usize);
+        Simulation { n_labels, n_rules, n_rows: self.rows as usize, seed: self.seed }
+    }
+
+    /// Refuses to write over files, and to leave a truth that belongs to other beliefs.
+    fn check_files(&self, files: &Files) -> Result<()> {
+        let there = [&files.model, &files.beliefs, &files.truth].into_iter().find(|file| file.exists());
+        match there {
+            Some(file) if !self.force => {
+                bail!(
+                    "`{}` is there already; name another folder, or write over it with `--force`",
+                    file.display()
+                )
+            }
+            _ if files.truth.exists() && !self.sample => bail!(
+                "`{}` would not belong to the new beliefs; draw a new one with `--sample`, or remove it",
+                files.truth.display()
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    fn truth(&self, model: &Model, rows: &BeliefMatrix) -> Result<Truth> {
+        let sampler = Sampler::compile(model, Limits { memory: self.memory.bytes })?;
+        let sampling = Sampling { n_samples: 1, seed: self.seed, first_row: 0 };
+        let first = |samples: Option<Samples>| samples.and_then(|samples| samples.into_iter().next());
+        let samples = sampler.sample_batch(rows, &sampling).into_iter().enumerate();
+        let drawn =
+            samples.map(|(row, samples)| samples.map(first).with_context(|| format!("row {}", row + 1)));
+        Ok(Truth { rows: drawn.collect::<Result<_>>()?, engine: sampler.engine() })
+    }
+}
+
+impl Files {
+    fn new(folder: &Path) -> Files {
+        let [model, beliefs, truth] =
+            ["model.prsl", "beliefs.csv", "truth.csv"].map(|name| folder.join(name));
+        Files { model, beliefs, truth }
+    }
+}
+
+/// Rows that are written at a time.
+const CHUNK: usize = 1000;
+
+fn write_beliefs(model: &Model, rows: &BeliefMatrix, path: &Path) -> Result<()> {
+    let names = model.labels().iter().flat_map(|label| {
+        label.categories().iter().map(move |category| format!("{}={category}", label.name()))
+    });
+    let columns: Vec<_> = names.map(|name| ColumnSpec::new(name, ColumnKind::Number)).collect();
+    let mut table = TableWriter::create(Target::from(path), Format::Csv, &columns)?;
+    for first in (0..rows.n_rows()).step_by(CHUNK) {
+        let chunk = first..rows.n_rows().min(first + CHUNK);
+        let column = |index| Column::Number(chunk.clone().map(|row| Some(rows.row(row)[index])).collect());
+        table.write(&(0..columns.len()).map(column).collect::<Vec<_>>())?;
+    }
+    Ok(table.finish()?)
+}
+
+fn write_truth(model: &Model, truth: &[Option<Vec<usize>>], path: &Path) -> Result<()> {
+    let column = |label: &Label| ColumnSpec::new(label.name(), ColumnKind::Text);
+    let columns: Vec<_> = model.labels().iter().map(column).collect();
+    let mut table = TableWriter::create(Target::from(path), Format::Csv, &columns)?;
+    for chunk in truth.chunks(CHUNK) {
+        let column = |(index, label): (usize, &Label)| {
+            let category = |row: &Vec<usize>| label.categories()[row[index]].clone();
+            Column::Text(chunk.iter().map(|row| row.as_ref().map(category)).collect())
+        };
+        table.write(&model.labels().iter().enumerate().map(column).collect::<Vec<_>>())?;
+    }
+    Ok(table.finish()?)
+}
+
+/// What was written, and what to do with it.
+fn summary(files: &Files, model: &Model, rows: &BeliefMatrix, truth: Option<&Truth>) -> Result<String> {
+    let counted =
+        |n: usize, one: &str| format!("{} {one}{}", grouped(n as u64), if n == 1 { "" } else { "s" });
+    let mut text = String::new();
+    let mut tell = |file: &Path, what: String| {
+        writeln!(text, "{} {}", styled(style::GOOD, "wrote"), format_args!("{}: {what}", file.display()))
+    };
+    let (labels, rules) = (counted(model.labels().len(), "label"), counted(model.rules().len(), "rule"));
+    tell(&files.model, format!("{labels}, {rules}"))?;
+    tell(&files.beliefs, format!("{} of beliefs", counted(rows.n_rows(), "row")))?;
+    if let Some(truth) = truth {
+        let (n_rows, n_possible) = (truth.rows.len(), truth.rows.iter().flatten().count());
+        let what = if n_possible == n_rows {
+            format!("{}, {}", counted(n_rows, "joint sample"), quality(truth.engine))
+        } else {
+            let (possible, rows) = (grouped(n_possible as u64), counted(n_rows, "row"));
+            format!(
+                "joint samples for {possible} of {rows}, as the rules leave nothing possible for the others"
+            )
+        };
+        tell(&files.truth, what)?;
+    }
+    let (model, beliefs) = (shell(&files.model), shell(&files.beliefs));
+    writeln!(text, "\nNext, see what the rules make of the beliefs, and why:\n")?;
+    writeln!(text, "  prsl predict {model} {beliefs}")?;
+    writeln!(text, "  prsl explain {model} {beliefs} --row 1")?;
+    Ok(text)
+}
+
+fn quality(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Gibbs => "approximate (Gibbs sampling), since exact ones take more than `--memory` allows",
+        _ => "exact",
+    }
+}

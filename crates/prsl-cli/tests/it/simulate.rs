@@ -1,0 +1,108 @@
+//! `prsl simulate`.
+
+use prsl::simulate::Simulation;
+use prsl::{BeliefMatrix, JunctionTree, Model, Sampling};
+use prsl_data::{BeliefOptions, BeliefReader, TableReader, TruthOptions, TruthReader};
+
+use crate::runner::Folder;
+
+fn model(folder: &Folder, name: &str) -> Model {
+    Model::parse(&folder.read(&format!("{name}/model.prsl"))).expect("a model")
+}
+
+fn beliefs(folder: &Folder, name: &str, model: &Model) -> BeliefMatrix {
+    let table = TableReader::open(&folder.path(&format!("{name}/beliefs.csv"))).expect("a table");
+    let mut reader =
+        BeliefReader::new(model, table, BeliefOptions::default()).expect("beliefs about the model");
+    reader.next_chunk(10_000).expect("valid").expect("rows")
+}
+
+fn truth(folder: &Folder, name: &str, model: &Model) -> Vec<Vec<Option<usize>>> {
+    let table = TableReader::open(&folder.path(&format!("{name}/truth.csv"))).expect("a table");
+    let mut reader = TruthReader::new(model, table, TruthOptions::default()).expect("labels of the model");
+    reader.next_chunk(10_000).expect("valid").expect("rows")
+}
+
+#[test]
+fn a_folder_is_all_it_takes() {
+    let folder = Folder::new(&[]);
+    let run = folder.prsl("simulate -o simulated").done();
+    insta::assert_snapshot!(run);
+    // What it suggests works.
+    for command in run.stdout.lines().filter_map(|line| line.strip_prefix("  prsl ")) {
+        folder.prsl(command).done();
+    }
+    let (expected, rows) = Simulation::default().draw().expect("the defaults can be");
+    let model = model(&folder, "simulated");
+    assert_eq!(model, expected);
+    // The numbers are the same; a reader divides by their sum, which may be off by rounding.
+    for (read, drawn) in beliefs(&folder, "simulated", &model).values().iter().zip(rows.values()) {
+        assert!((read - drawn).abs() <= f64::EPSILON, "{read} {drawn}");
+    }
+    let first = folder.read("simulated/beliefs.csv").lines().nth(1).expect("a row").to_owned();
+    let first: Vec<f64> = first.split(',').map(|cell| cell.parse().expect("a number")).collect();
+    assert_eq!(first, rows.row(0));
+}
+
+#[test]
+fn truths_are_samples_of_the_posterior() {
+    let folder = Folder::new(&[]);
+    let arguments = "simulate --labels 6 --rules 4 --rows 50 --seed 9 --sample -o study";
+    insta::assert_snapshot!(folder.prsl(arguments).done());
+    let (model, rows) =
+        Simulation { n_labels: 6, n_rules: 4, n_rows: 50, seed: 9 }.draw().expect("it can be drawn");
+    let sampling = Sampling { n_samples: 1, seed: 9, first_row: 0 };
+    let samples =
+        JunctionTree::compile(&model).expect("small").sample_batch(&rows, &sampling).expect("careful");
+    let truth = truth(&folder, "study", &model);
+    assert_eq!(truth.len(), 50);
+    for (truth, samples) in truth.into_iter().zip(samples) {
+        let sample = samples.expect("possible").swap_remove(0);
+        assert_eq!(truth, sample.into_iter().map(Some).collect::<Vec<_>>());
+    }
+    // The same again, elsewhere.
+    folder.prsl(&arguments.replace("study", "again")).done();
+    for file in ["model.prsl", "beliefs.csv", "truth.csv"] {
+        assert_eq!(folder.read(&format!("study/{file}")), folder.read(&format!("again/{file}")));
+    }
+}
+
+#[test]
+fn samples_are_approximate_where_memory_is_short() {
+    let folder = Folder::new(&[]);
+    insta::assert_snapshot!(folder.prsl("simulate --rows 3 --sample --memory 1 -o short").done());
+    let model = model(&folder, "short");
+    assert!(truth(&folder, "short", &model).iter().flatten().all(Option::is_some));
+}
+
+#[test]
+fn rows_that_the_rules_exclude_have_no_truth() {
+    let folder = Folder::new(&[]);
+    insta::assert_snapshot!(
+        folder.prsl("simulate --labels 1 --rules 9 --rows 2 --seed 4 --sample -o strict").done()
+    );
+    let model = model(&folder, "strict");
+    assert_eq!(truth(&folder, "strict", &model), [[None], [None]]);
+}
+
+#[test]
+fn does_not_write_over_files() {
+    let folder = Folder::new(&[]);
+    folder.prsl("simulate --rows 2 --sample -o here").done();
+    let before = folder.read("here/beliefs.csv");
+    insta::assert_snapshot!(folder.prsl("simulate --rows 2 --seed 2 --sample -o here"));
+    insta::assert_snapshot!(folder.prsl("simulate --rows 2 --seed 2 --force -o here"));
+    assert_eq!(folder.read("here/beliefs.csv"), before);
+    folder.prsl("simulate --rows 2 --seed 2 --sample --force -o here").done();
+    assert_ne!(folder.read("here/beliefs.csv"), before);
+}
+
+#[test]
+fn wrong_uses() {
+    let folder = Folder::new(&[("file", "")]);
+    insta::assert_snapshot!(folder.prsl("simulate"));
+    insta::assert_snapshot!(folder.prsl("simulate --labels 0 -o none"));
+    insta::assert_snapshot!(folder.prsl("simulate --labels 4000000 -o many"));
+    insta::assert_snapshot!(folder.prsl("simulate -o file"));
+    assert_eq!(folder.files(), ["file"]);
+}

@@ -1,0 +1,352 @@
+//! Joint samples: the plan runs forward once, and each sample is a walk back through its steps.
+//!
+//! An entry of a table is the sum of the weights of everything that leads to it. Given the entry of a step's result,
+//! the entries of its inputs that it is summed from are drawn in proportion to what they contribute; from the roots,
+//! whose only entry is given, the walk ends at the beliefs. All tables are non-negative, so all of this is drawing
+//! from a distribution, for the fired variables too:
+//!
+//! ```text
+//! join     out(fired)  = a(fired) b(either) + a(silent) b(fired)
+//! weigh    out(silent) = w(silent) in(silent) + w(fired) in(fired)
+//! extend   out(either) = in(silent) + in(fired)
+//! ```
+//!
+//! A fired variable has a state of its own in each of the two tables that are joined, so it is entries of tables that
+//! the walk keeps, and not states of variables. Checked in `samples_have_the_distribution_of_enumeration`.
+
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::JunctionTree;
+use super::plan::{Plan, Step};
+use super::runner::{Pool, Runner};
+use super::sweep::Workspace;
+use crate::belief::BeliefMatrix;
+use crate::error::Result;
+use crate::infer::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
+use crate::infer::semiring::{Semiring, SumProduct};
+use crate::label::LabelId;
+
+impl JunctionTree {
+    /// Joint samples from the posterior of a row of completed beliefs, independent of each other; `None` if the row
+    /// is impossible.
+    ///
+    /// ```
+    /// use prsl::{Evidence, JunctionTree, Model, Sampling};
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 1: wet <- rain")?;
+    /// let row = model.row(&Evidence::new().observe("weather", "rain"))?;
+    /// let samples = JunctionTree::compile(&model)?.sample_row(&row, &Sampling { n_samples: 2, ..Sampling::default() })?;
+    /// assert_eq!(samples, Some(vec![vec![1, 1], vec![1, 1]])); // rain and wet
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    ///
+    /// Refused where only a plan with signs fits the limits: see [`JunctionTree::is_careful`].
+    pub fn sample_row(&self, row: &[f64], sampling: &Sampling) -> Result<Option<Samples>> {
+        let source = self.source()?;
+        let samples = source.runner.one.with(
+            || source.runner.workspace(),
+            |workspace| source.sample_group(workspace, &[row], 0, sampling),
+        );
+        Ok(samples.into_iter().next().flatten())
+    }
+
+    /// The same for many rows: each has the samples that [`Self::sample_row`] would give it at its place.
+    pub fn sample_batch(&self, rows: &BeliefMatrix, sampling: &Sampling) -> Result<Vec<Option<Samples>>> {
+        Ok(self.source()?.sample_batch(rows, sampling))
+    }
+
+    fn source(&self) -> Result<Source<'_>> {
+        let runner = self.careful()?;
+        Ok(Source { runner, walk: self.walk.get_or_init(|| Walk::new(&runner.plan)) })
+    }
+}
+
+/// A plan without signs, and how to go back through it.
+struct Source<'t> {
+    runner: &'t Runner<SumProduct>,
+    walk: &'t Walk,
+}
+
+impl Source<'_> {
+    fn sample_batch(&self, rows: &BeliefMatrix, sampling: &Sampling) -> Vec<Option<Samples>> {
+        // Lanes speed up the sweep, of which there is one a row; with many samples the walks take longer than that.
+        let threads = rayon::current_num_threads() as u64;
+        if rows.n_rows() >= 4 && sampling.n_samples <= 8 && self.runner.fits(8, threads) {
+            self.sample_batch_in(&self.runner.eight, rows, sampling)
+        } else {
+            self.sample_batch_in(&self.runner.one, rows, sampling)
+        }
+    }
+
+    fn sample_batch_in<const L: usize>(
+        &self,
+        pool: &Pool<Workspace<SumProduct, L>>,
+        rows: &BeliefMatrix,
+        sampling: &Sampling,
+    ) -> Vec<Option<Samples>> {
+        let group = |start: usize| {
+            let group: Vec<&[f64]> = (start..rows.n_rows().min(start + L)).map(|row| rows.row(row)).collect();
+            pool.with(
+                || self.runner.workspace(),
+                |workspace| self.sample_group(workspace, &group, start, sampling),
+            )
+        };
+        let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
+        let parts: Vec<Vec<Option<Samples>>> = starts.into_par_iter().map(group).collect();
+        parts.into_iter().flatten().collect()
+    }
+
+    /// The samples of up to `L` rows, the first of them at the place `start`.
+    fn sample_group<const L: usize>(
+        &self,
+        workspace: &mut Workspace<SumProduct, L>,
+        rows: &[&[f64]],
+        start: usize,
+        sampling: &Sampling,
+    ) -> Vec<Option<Samples>> {
+        let log_totals = self.runner.collect(workspace, rows);
+        let sample = |(lane, row): (usize, &&[f64])| {
+            let rng = sampling.generator(start + lane);
+            if workspace.is_suspicious(lane) {
+                return self.sample_in_logarithms(row, sampling.n_samples, rng);
+            }
+            (log_totals[lane] > f64::NEG_INFINITY)
+                .then(|| self.walk_back(workspace, lane, row, sampling.n_samples, rng))
+        };
+        rows.iter().enumerate().map(sample).collect()
+    }
+
+    /// The samples of a row whose numbers may underflow, `None` if it is impossible.
+    fn sample_in_logarithms(&self, row: &[f64], n: usize, rng: ChaCha8Rng) -> Option<Samples> {
+        let mut workspace: Workspace<<SumProduct as Semiring>::Log, 1> = self.runner.workspace();
+        let [log_total] = self.runner.collect(&mut workspace, &[row]);
+        (log_total > f64::NEG_INFINITY).then(|| self.walk_back(&workspace, 0, row, n, rng))
+    }
+
+    fn walk_back<S: Semiring, const L: usize>(
+        &self,
+        workspace: &Workspace<S, L>,
+        lane: usize,
+        row: &[f64],
+        n: usize,
+        rng: ChaCha8Rng,
+    ) -> Samples {
+        let runner = self.runner;
+        let mut walker = Walker {
+            plan: &runner.plan,
+            weights: &runner.weights,
+            workspace,
+            lane,
+            rng,
+            entries: vec![0; runner.plan.tables.len()],
+            choices: Vec::new(),
+            shares: Vec::new(),
+        };
+        let mut samples = Vec::with_capacity(n);
+        for _ in 0..n {
+            walker.run(self.walk);
+            samples.push(self.categories(row, &mut walker));
+        }
+        samples
+    }
+
+    /// The category of every label, given the states that the walk came to.
+    fn categories<S: Semiring, const L: usize>(
+        &self,
+        row: &[f64],
+        walker: &mut Walker<'_, S, L>,
+    ) -> Vec<usize> {
+        let category = |(label, leaf): (usize, &Option<usize>)| {
+            let state = leaf.map_or(0, |leaf| walker.entries[leaf]);
+            let beliefs = &row[self.runner.model.block(LabelId::new(label))];
+            draw_category(beliefs, &self.runner.states.of_category[label], state, &mut walker.rng)
+        };
+        self.runner.belief_leaves.iter().enumerate().map(category).collect()
+    }
+}
+
+/// How to go back through the joins of a plan; nothing to be known about its other steps.
+pub(super) struct Walk {
+    /// For every step of the plan.
+    joins: Vec<Option<Join>>,
+}
+
+/// Which entries of two tables an entry of their join is summed from.
+struct Join {
+    /// The variables of the result, the fastest first.
+    kept: Vec<Digit>,
+    /// For every combination of the variables that end, how far it moves in both tables.
+    summed: Vec<[usize; 2]>,
+}
+
+/// A variable of the result of a join.
+struct Digit {
+    n_states: usize,
+    /// How far its next state is in both tables; 0 where a table does not have it.
+    strides: [usize; 2],
+    /// Whether it is fired or not in both tables: fired if either is.
+    or: bool,
+}
+
+impl Walk {
+    fn new(plan: &Plan) -> Self {
+        let join = |step: &Step| match step {
+            // No belief is behind a table that is the same for every row.
+            Step::Join { a, b, out, .. } | Step::Or { a, b, out, .. } if !plan.tables[*out].fixed => {
+                Some(Join::new(plan, [*a, *b], *out))
+            }
+            _ => None,
+        };
+        Self { joins: plan.steps.iter().map(join).collect() }
+    }
+}
+
+impl Join {
+    fn new(plan: &Plan, inputs: [usize; 2], out: usize) -> Self {
+        let (inputs, out) = (inputs.map(|table| &plan.tables[table]), &plan.tables[out]);
+        let strides = |variable| inputs.map(|table| table.stride(variable).unwrap_or(0));
+        let digit = |(&variable, &n_states): (&usize, &usize)| Digit {
+            n_states,
+            strides: strides(variable),
+            or: inputs[1].n_states(variable).is_some_and(|n| n > n_states),
+        };
+        let kept = out.variables.iter().zip(&out.sizes).rev().map(digit).collect();
+        let mut summed = vec![[0, 0]];
+        for (index, table) in inputs.into_iter().enumerate() {
+            for (&variable, &n_states) in table.variables.iter().zip(&table.sizes) {
+                let seen = index == 1 && inputs[0].variables.contains(&variable);
+                if !seen && !out.variables.contains(&variable) {
+                    summed = combined(&summed, strides(variable), n_states);
+                }
+            }
+        }
+        Self { kept, summed }
+    }
+}
+
+impl Digit {
+    /// How far these states move in both tables.
+    fn offsets(&self, states: [usize; 2]) -> [usize; 2] {
+        [states[0] * self.strides[0], states[1] * self.strides[1]]
+    }
+}
+
+fn shift(entries: &mut [[usize; 2]], by: [usize; 2]) {
+    for entry in entries {
+        *entry = [entry[0] + by[0], entry[1] + by[1]];
+    }
+}
+
+/// All combinations with one more variable.
+fn combined(offsets: &[[usize; 2]], [a, b]: [usize; 2], n_states: usize) -> Vec<[usize; 2]> {
+    let states = |offset: &[usize; 2]| {
+        let [x, y] = *offset;
+        (0..n_states).map(move |state| [x + state * a, y + state * b])
+    };
+    offsets.iter().flat_map(states).collect()
+}
+
+/// A walk back through a plan that has run forward.
+struct Walker<'r, S, const L: usize> {
+    plan: &'r Plan,
+    weights: &'r [[f64; 2]],
+    workspace: &'r Workspace<S, L>,
+    lane: usize,
+    rng: ChaCha8Rng,
+    /// The entry drawn in each table.
+    entries: Vec<usize>,
+    /// Memory to draw with.
+    choices: Vec<[usize; 2]>,
+    shares: Vec<f64>,
+}
+
+const SILENT: usize = 0;
+const FIRED: usize = 1;
+const EITHER: usize = 2;
+
+impl<S: Semiring, const L: usize> Walker<'_, S, L> {
+    /// Draws an entry in every table that depends on the row.
+    fn run(&mut self, walk: &Walk) {
+        for &root in &self.plan.roots {
+            self.entries[root] = 0;
+        }
+        for (step, join) in self.plan.steps.iter().zip(&walk.joins).rev() {
+            let out = self.entries[step.out()];
+            match (step, join) {
+                _ if self.plan.tables[step.out()].fixed => {}
+                (Step::Join { a, b, .. } | Step::Or { a, b, .. }, Some(join)) => {
+                    [self.entries[*a], self.entries[*b]] = self.join(join, [*a, *b], out);
+                }
+                (Step::Weigh { input, rule, stride, .. }, _) => {
+                    let state = out / stride % 2;
+                    let silent = out - state * stride;
+                    let weights = if state == SILENT { self.weights[rule.index()] } else { [1.0, 1.0] };
+                    self.entries[*input] = self.one_of(*input, [silent, silent + stride], weights);
+                }
+                (Step::Extend { input, stride, .. }, _) => {
+                    let (block, state, rest) = (out / stride / 3, out / stride % 3, out % stride);
+                    let silent = block * 2 * stride + rest;
+                    self.entries[*input] = match state {
+                        EITHER => self.one_of(*input, [silent, silent + stride], [1.0, 1.0]),
+                        state => silent + state * stride,
+                    };
+                }
+                (Step::Join { .. } | Step::Or { .. }, None) => {
+                    unreachable!("every join that depends on the row is known")
+                }
+            }
+        }
+    }
+
+    /// The entries of the two joined tables, given the entry of the result.
+    fn join(&mut self, join: &Join, [a, b]: [usize; 2], out: usize) -> [usize; 2] {
+        self.choices.clear();
+        self.choices.push([0, 0]);
+        let mut rest = out;
+        for digit in &join.kept {
+            let state = rest % digit.n_states;
+            rest /= digit.n_states;
+            if digit.or && state == FIRED {
+                // In the first table, whatever the second; or in the second alone.
+                let half = self.choices.len();
+                self.choices.extend_from_within(..);
+                shift(&mut self.choices[..half], digit.offsets([FIRED, EITHER]));
+                shift(&mut self.choices[half..], digit.offsets([SILENT, FIRED]));
+            } else {
+                shift(&mut self.choices, digit.offsets([state, state]));
+            }
+        }
+        let [a, b] = [a, b].map(|table| self.workspace.value(&self.plan.tables[table]));
+        self.shares.clear();
+        for [x, y] in &self.choices {
+            let share = |[u, v]: &[usize; 2]| S::mul(a[x + u][self.lane], b[y + v][self.lane]);
+            self.shares.extend(join.summed.iter().map(share));
+        }
+        let drawn = self.draw();
+        let ([x, y], [u, v]) =
+            (self.choices[drawn / join.summed.len()], join.summed[drawn % join.summed.len()]);
+        [x + u, y + v]
+    }
+
+    /// One of two entries of a table, in proportion to what they contribute.
+    fn one_of(&mut self, table: usize, entries: [usize; 2], weights: [f64; 2]) -> usize {
+        let values = self.workspace.value(&self.plan.tables[table]);
+        self.shares.clear();
+        for (entry, weight) in entries.into_iter().zip(weights) {
+            self.shares.push(S::mul(S::element(weight), values[entry][self.lane]));
+        }
+        entries[self.draw()]
+    }
+
+    /// The place of one of the shares, in proportion to them.
+    fn draw(&mut self) -> usize {
+        if self.shares.len() == 1 {
+            return 0;
+        }
+        if !S::SCALED {
+            exponentiate(&mut self.shares);
+        }
+        draw(&self.shares, &mut self.rng).expect("an entry that was drawn is summed from something")
+    }
+}

@@ -1,0 +1,121 @@
+//! Models and beliefs drawn at random, to try things out at any size.
+
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::belief::{BeliefMatrix, Normalize};
+use crate::error::{Error, Result};
+use crate::label::{CategoryId, Label, LabelId};
+use crate::model::Model;
+use crate::noisy_or::{Inhibition, NoisyOr};
+use crate::rule::{Body, Rule};
+
+/// The simulation study of the paper: what is drawn, and how much of it.
+///
+/// ```text
+/// labels    2, 3 or 4 categories each
+/// rules     noisy-ors of probability 1 over 2 to 5 categories, drawn from those of all labels without replacement;
+///           inhibition probabilities with the density 2(1 − x)
+/// beliefs   Dirichlet(1, …, 1): uniform among all distributions
+/// ```
+///
+/// The same settings always draw the same model and the same rows.
+///
+/// ```
+/// use prsl::simulate::Simulation;
+///
+/// let (model, rows) = Simulation { n_labels: 30, n_rules: 30, ..Simulation::default() }.draw()?;
+/// assert_eq!((model.labels().len(), model.rules().len(), rows.n_rows()), (30, 30, 100));
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Simulation {
+    /// How many labels.
+    pub n_labels: usize,
+    /// How many rules.
+    pub n_rules: usize,
+    /// How many rows of beliefs.
+    pub n_rows: usize,
+    /// Another seed draws another model and other rows.
+    pub seed: u64,
+}
+
+impl Default for Simulation {
+    /// Ten labels, ten rules, a hundred rows.
+    fn default() -> Self {
+        Self { n_labels: 10, n_rules: 10, n_rows: 100, seed: 1 }
+    }
+}
+
+/// Fewest and most categories of a label.
+const CATEGORIES: std::ops::RangeInclusive<usize> = 2..=4;
+/// Fewest and most categories that a rule names, where there are as many.
+const NAMED: std::ops::RangeInclusive<usize> = 2..=5;
+/// The most labels, rules, and numbers in all rows together.
+const LIMITS: [f64; 3] = [1e6, 1e6, 1e9];
+
+impl Simulation {
+    /// Draws a model and rows of beliefs for it.
+    pub fn draw(&self) -> Result<(Model, BeliefMatrix)> {
+        self.check()?;
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let sizes: Vec<usize> = (0..self.n_labels).map(|_| rng.random_range(CATEGORIES)).collect();
+        let all: Vec<(usize, usize)> =
+            sizes.iter().enumerate().flat_map(|(label, &size)| (0..size).map(move |c| (label, c))).collect();
+        let mut builder = Model::builder();
+        for (label, &size) in sizes.iter().enumerate() {
+            let categories = (0..size).map(|category| format!("L{label}_{category}"));
+            builder = builder.add_label(Label::new(format!("L{label}"), categories));
+        }
+        for _ in 0..self.n_rules {
+            let body = Body::NoisyOr(noisy_or(&all, &mut rng));
+            builder = builder.add_rule(Rule::new(1.0, body));
+        }
+        let model = builder.build()?;
+        let mut rows = BeliefMatrix::new(&model);
+        for _ in 0..self.n_rows {
+            // Exponential variables divided by their sum are uniform on the simplex.
+            let cells: Vec<_> = all.iter().map(|_| Some(-(1.0 - rng.random::<f64>()).ln())).collect();
+            rows.push(&cells, Normalize::Always)?;
+        }
+        Ok((model, rows))
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.n_labels == 0 && self.n_rules > 0 {
+            return Err(Error::NothingToSimulate { n_rules: self.n_rules });
+        }
+        let numbers = self.n_rows as f64 * self.n_labels as f64 * *CATEGORIES.end() as f64;
+        let wanted = [
+            (self.n_labels as f64, "labels"),
+            (self.n_rules as f64, "rules"),
+            (numbers, "numbers in its rows"),
+        ];
+        match wanted.into_iter().zip(LIMITS).find(|((n, _), limit)| n > limit) {
+            None => Ok(()),
+            Some(((n, what), limit)) => Err(Error::TooCostly {
+                what: "the simulation".to_owned(),
+                needed: format!("up to {n:.1e} {what}"),
+                limit: format!("{limit:.0e}"),
+                advice: "ask for fewer".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A noisy-or over some of these categories. The density 2(1 − x) is that of 1 − √u for a uniform u.
+fn noisy_or(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> NoisyOr {
+    let mut drawn = categories.to_vec();
+    drawn.shuffle(rng);
+    drawn.truncate(rng.random_range(NAMED));
+    let mut inhibitions = Vec::with_capacity(drawn.len());
+    for (label, category) in drawn {
+        inhibitions.push(Inhibition {
+            label: LabelId::new(label),
+            category: CategoryId::new(category),
+            probability: 1.0 - rng.random::<f64>().sqrt(),
+        });
+    }
+    NoisyOr::new(inhibitions)
+}

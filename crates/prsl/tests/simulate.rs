@@ -1,0 +1,60 @@
+//! Models drawn at random, as in the paper's simulation study.
+
+use prsl::simulate::Simulation;
+use prsl::{BeliefMatrix, Body, Error, Model, NoisyOr};
+use prsl_testkit::simulated;
+
+/// A number that changes with every bit of a model and its rows (FNV-1a).
+fn fingerprint((model, rows): &(Model, BeliefMatrix)) -> u64 {
+    let numbers = rows.values().iter().flat_map(|value| value.to_bits().to_le_bytes());
+    let bytes = model.to_string().into_bytes().into_iter().chain(numbers);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[test]
+fn the_same_models_as_ever() {
+    let (model, rows) = simulated(3, 2, 2, 7);
+    insta::assert_snapshot!(format!("{model}\n{:?}\n{:?}", rows.row(0), rows.row(1)));
+    let models = [simulated(10, 10, 5, 1), simulated(30, 30, 100, 2), simulated(1, 4, 3, 3)];
+    insta::assert_snapshot!(format!("{:x?}", models.each_ref().map(fingerprint)));
+}
+
+#[test]
+fn what_is_drawn_has_the_distributions_of_the_paper() {
+    let (model, rows) = Simulation { n_labels: 300, n_rules: 3000, n_rows: 200, seed: 4 }.draw().unwrap();
+    let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
+    assert!(sizes.iter().all(|size| (2..=4).contains(size)));
+    let bodies: Vec<&NoisyOr> = model
+        .rules()
+        .iter()
+        .map(|rule| match rule.body() {
+            Body::NoisyOr(noisy_or) if rule.probability() == 1.0 => noisy_or,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert!(bodies.iter().all(|body| (2..=5).contains(&body.inhibitions().len())));
+    // Some 10,500 inhibitions of mean 1/3 and second moment 1/6, whose standard errors are 0.0023 and 0.0019.
+    let q: Vec<f64> = bodies.iter().flat_map(|body| body.inhibitions()).map(|i| i.probability).collect();
+    let mean = |power: i32| q.iter().map(|q| q.powi(power)).sum::<f64>() / q.len() as f64;
+    assert!((mean(1) - 1.0 / 3.0).abs() < 0.01, "{}", mean(1));
+    assert!((mean(2) - 1.0 / 6.0).abs() < 0.008, "{}", mean(2));
+    // A number of a uniform distribution over three categories has mean 1/3 and second moment 1/6, too.
+    let ternary = model.label_ids().filter(|label| sizes[label.index()] == 3);
+    let beliefs: Vec<f64> = ternary
+        .flat_map(|label| (0..rows.n_rows()).map(move |row| (row, label)))
+        .map(|(row, label)| rows.row(row)[model.block(label).start])
+        .collect();
+    let mean = |power: i32| beliefs.iter().map(|b| b.powi(power)).sum::<f64>() / beliefs.len() as f64;
+    assert!((mean(1) - 1.0 / 3.0).abs() < 0.01, "{}", mean(1));
+    assert!((mean(2) - 1.0 / 6.0).abs() < 0.008, "{}", mean(2));
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused() {
+    let of = |n_labels, n_rules, n_rows| Simulation { n_labels, n_rules, n_rows, seed: 1 }.draw();
+    assert_eq!(of(0, 2, 1), Err(Error::NothingToSimulate { n_rules: 2 }));
+    assert!(of(0, 0, 3).is_ok());
+    for (n_labels, n_rules, n_rows) in [(usize::MAX, 1, 1), (1, usize::MAX, 1), (1, 1, usize::MAX)] {
+        assert!(matches!(of(n_labels, n_rules, n_rows), Err(Error::TooCostly { .. })));
+    }
+}
