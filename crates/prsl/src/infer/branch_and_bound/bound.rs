@@ -58,7 +58,7 @@ pub(crate) struct Mark {
 }
 
 /// A label's costs that change by less than this are not worth another look.
-const NOTICEABLE: f64 = 1e-2;
+const NOTICEABLE: f64 = 5e-2;
 
 impl<'a> Bound<'a> {
     /// The beliefs' costs; `None` if they exclude everything.

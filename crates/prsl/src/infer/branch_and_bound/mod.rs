@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rayon::prelude::*;
 
 use super::enumeration::minimal_subset;
+use super::loopy::{Loopy, LoopySettings};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
@@ -54,6 +55,8 @@ impl Default for SearchLimits {
 /// ```
 pub struct BranchAndBound {
     costs: Costs,
+    /// Guesses an explanation to begin with.
+    loopy: Loopy,
     limits: SearchLimits,
 }
 
@@ -65,7 +68,9 @@ impl BranchAndBound {
 
     /// Compiles with these limits for every row.
     pub fn compile_with(model: &Model, limits: SearchLimits) -> Result<Self> {
-        Ok(Self { costs: Costs::new(model)?, limits })
+        // A guess: not worth a second try.
+        let settings = LoopySettings { max_sweeps: 30, retry: false, ..LoopySettings::default() };
+        Ok(Self { costs: Costs::new(model)?, loopy: Loopy::compile_with(model, settings)?, limits })
     }
 
     /// The model it was compiled from.
@@ -108,7 +113,8 @@ impl BranchAndBound {
         if n == 1 {
             bound.drop_dominated();
         }
-        let mut found = cheapest(bound, row, n, || None, &mut budget);
+        let guess = || self.loopy.best_row(row).map(|guess| guess.assignment);
+        let mut found = cheapest(bound, row, n, guess, &mut budget);
         if found.assignments.is_empty() && found.others < f64::INFINITY {
             found.assignments.push((f64::INFINITY, vec![0; self.model().labels().len()]));
         }

@@ -10,9 +10,9 @@ use crate::label::LabelId;
 /// Costs this close (relative to their size above 1) are the same as far as rounding can tell.
 const SAME: f64 = 1e-11;
 /// The bound of the whole model is tightened until a round gains less than this.
-const GAIN: f64 = 3e-2;
+const GAIN: f64 = 0.1;
 /// Updates of a function in one round, on average.
-const ROUND: usize = 4;
+const ROUND: usize = 3;
 const MAX_ROUNDS: usize = 50;
 
 /// How far a search may go.

@@ -17,8 +17,8 @@ use crate::infer::factor::Factors;
 const ROWS_WORTH: f64 = 1000.0;
 /// ... but not before this much work ...
 const LEAST_WORK: f64 = 1e5;
-/// ... and not after this much.
-const MOST_WORK: f64 = 6e9;
+/// ... and not after this much: less for maxima, for which there is branch and bound where the tree is wide.
+const MOST_WORK: [f64; 2] = [4e9, 6e8];
 
 /// How far a variable is moved in an order to see whether that is cheaper.
 const REACH: usize = 12;
@@ -75,7 +75,8 @@ pub(crate) fn search(factors: &Factors, maximum: bool, split: Split) -> Result<B
             advice: "give the rule fewer labels, or ask for marginals".to_owned(),
         });
     }
-    let mut search = Search { factors, split, work: 0.0, seed: 0, best: None };
+    let most_work = MOST_WORK[usize::from(maximum)];
+    let mut search = Search { factors, split, most_work, work: 0.0, seed: 0, best: None };
     // A diagram that is too large rules out one choice of forms, not the others.
     let mut refused = None;
     for forms in starting_forms(factors, &choices) {
@@ -113,6 +114,7 @@ fn starting_forms(factors: &Factors, choices: &[Vec<Form>]) -> Vec<Vec<Form>> {
 struct Search<'a> {
     factors: &'a Factors,
     split: Split,
+    most_work: f64,
     work: f64,
     seed: u64,
     best: Option<Candidate>,
@@ -125,7 +127,7 @@ impl Search<'_> {
 
     /// How much of the budget is spent; 1 and above means all of it.
     fn spent(&self) -> f64 {
-        self.work / (ROWS_WORTH * self.price()).clamp(LEAST_WORK, MOST_WORK)
+        self.work / (ROWS_WORTH * self.price()).clamp(LEAST_WORK, self.most_work)
     }
 
     /// A few orders for one choice of forms.
