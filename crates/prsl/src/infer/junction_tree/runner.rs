@@ -125,7 +125,7 @@ impl Compilation {
             consistent: match self.is_signed() {
                 false => f64::INFINITY,
                 // Doing a row again costs nothing to speak of.
-                true if cost.multiply_adds < 2e4 => 1e-12,
+                true if cost.multiply_adds < 2e4 => 1e-13,
                 true if cost.multiply_adds < 1e7 => 1e-11,
                 // Here it costs seconds, and more digits are lost on the way.
                 true => 1e-8,
