@@ -1,4 +1,9 @@
-//! What the bench programs share: CPU time, medians, tables.
+//! What the bench programs share: CPU time, medians, tables. And the simulation study, so that tests can run it.
+
+pub mod boxplot;
+pub mod document;
+pub mod statistics;
+pub mod study;
 
 use std::time::{Duration, Instant};
 
@@ -18,6 +23,16 @@ fn threads_cpu_time() -> Option<Duration> {
         nanoseconds += text.split_whitespace().next()?.parse::<u64>().ok()?;
     }
     Some(Duration::from_nanos(nanoseconds))
+}
+
+/// CPU time of the thread that asks; wall time where the system does not tell.
+pub fn thread_cpu_time() -> Duration {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let own = || -> Option<Duration> {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+        Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))
+    };
+    own().unwrap_or_else(|| START.get_or_init(Instant::now).elapsed())
 }
 
 /// Seconds of CPU time that one call takes: the median of five measurements of at least `floor` each.
@@ -73,6 +88,7 @@ pub fn three_digits(value: f64) -> String {
 }
 
 /// A table that reads well as text and is Markdown too.
+#[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
@@ -81,6 +97,11 @@ impl Table {
     /// A table with these column heads.
     pub fn new(heads: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { rows: vec![heads.into_iter().map(Into::into).collect()] }
+    }
+
+    /// The column heads, then the rows.
+    pub fn rows(&self) -> &[Vec<String>] {
+        &self.rows
     }
 
     /// Adds a row; cells beyond the heads are not shown.
