@@ -81,6 +81,9 @@ const LEFT: f64 = 76.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
+/// The mean width of a letter, and the height of a line.
+const LETTER: f64 = 6.4;
+const LINE: f64 = 20.0;
 /// Room between the ends of the y axis and the outermost values.
 const MARGIN: f64 = 0.04;
 
@@ -88,11 +91,14 @@ impl BoxPlot {
     /// The figure.
     pub fn to_svg(&self) -> String {
         let axis = Axis::new(self);
+        let places = self.legend_places();
+        let top = places.first().map_or(0.0, |first| first.1 - 18.5);
+        let title = escape(&self.title);
         let mut svg = format!(
-            "<svg class=\"boxplot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{0}\">\n<title>{0}</title>\n",
-            escape(&self.title)
+            "<svg class=\"boxplot\" viewBox=\"0 {top} {WIDTH} {}\" role=\"img\" aria-label=\"{title}\">\n<title>{title}</title>\n",
+            HEIGHT - top
         );
-        self.draw_legend(&mut svg);
+        self.draw_legend(&mut svg, &places);
         self.draw_y_axis(&mut svg, &axis);
         self.draw_x_axis(&mut svg);
         for (index, group) in self.groups.iter().enumerate() {
@@ -102,18 +108,32 @@ impl BoxPlot {
         svg
     }
 
-    fn draw_legend(&self, svg: &mut String) {
-        let mut x = LEFT;
-        for (index, name) in self.series.iter().enumerate() {
+    fn draw_legend(&self, svg: &mut String, places: &[(f64, f64)]) {
+        for (index, (name, (x, y))) in self.series.iter().zip(places).enumerate() {
             line(
                 svg,
                 format_args!(
-                    "<rect class=\"series-{index}\" x=\"{x:.1}\" y=\"8\" width=\"12\" height=\"12\" rx=\"2\"/>"
+                    "<rect class=\"series-{index}\" x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" rx=\"2\"/>",
+                    y - 10.5
                 ),
             );
-            line(svg, format_args!("<text x=\"{:.1}\" y=\"18.5\">{}</text>", x + 18.0, escape(name)));
-            x += 40.0 + 6.6 * name.chars().count() as f64;
+            line(svg, format_args!("<text x=\"{:.1}\" y=\"{y:.1}\">{}</text>", x + 18.0, escape(name)));
         }
+    }
+
+    /// Where the names of the series stand: in one line, or in as many as it takes, the first ones above the figure.
+    fn legend_places(&self) -> Vec<(f64, f64)> {
+        let (mut x, mut row) = (LEFT, 0.0);
+        let mut places = Vec::new();
+        for name in &self.series {
+            let width = 40.0 + LETTER * name.chars().count() as f64;
+            if x > LEFT && x + width > WIDTH {
+                (x, row) = (LEFT, row + 1.0);
+            }
+            places.push((x, row));
+            x += width;
+        }
+        places.into_iter().map(|(x, place)| (x, 18.5 + LINE * (place - row))).collect()
     }
 
     fn draw_y_axis(&self, svg: &mut String, axis: &Axis) {
@@ -375,6 +395,17 @@ mod tests {
         assert!(svg.contains("5, a: median 0.20, quartiles 0.15 and 0.25, whiskers 0.10 and 0.30"));
         assert_eq!(svg.matches("class=\"median\"").count(), 1);
         assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+
+    #[test]
+    fn long_names_of_series_take_several_lines() {
+        let mut plot = plot(UNIT, vec![]);
+        let short = plot.legend_places();
+        assert!(short[0].1 == short[1].1 && short[0].0 < short[1].0);
+        plot.series = vec!["a name of some forty letters, or a few more".to_owned(); 3];
+        let long = plot.legend_places();
+        assert!(long[0].1 < long[2].1 && long[0].0 == long[2].0);
+        assert!(plot.to_svg().contains("viewBox=\"0 -20 760 360\""));
     }
 
     #[test]

@@ -108,7 +108,7 @@ const EXPECTED: [Row; 16] = [
     (10, Figure::Marginals, Some("42 %"), Some("42.0 %")),
     (30, Figure::Marginals, None, None),
     (5, Figure::WorstError, None, Some("0.376")),
-    (10, Figure::WorstError, None, Some("0.449")),
+    (10, Figure::WorstError, None, Some("0.448")),
     (30, Figure::WorstError, None, Some("0.974")),
     (5, Figure::NotConverged, None, Some("45")),
     (10, Figure::NotConverged, None, Some("94")),

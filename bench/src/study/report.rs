@@ -62,7 +62,7 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
         return vec![heading, Block::Text(text.to_owned())];
     }
     let mut table = Table::new([
-        "authors' setting",
+        "in the authors' setting",
         "labels",
         "paper",
         "authors' answers",
@@ -123,6 +123,11 @@ fn side_experiment(measured: &[Measured]) -> Option<String> {
         mean(Measure::Side(true))?,
         mean(Measure::SideStored(true))?
     ))
+}
+
+/// A time, without the zeros of a round one.
+fn short_seconds(value: f64) -> String {
+    seconds(value).replace(".00 ", " ").replace(".0 ", " ")
 }
 
 fn percent(share: f64) -> String {
@@ -196,7 +201,7 @@ impl Section<'_> {
                 "Marginals: CPU time per row",
                 "time per row",
                 Scale::Log,
-                seconds,
+                short_seconds,
                 &MARGINAL_TASKS.map(|task| task.1),
                 tasks(&MARGINAL_TASKS),
             ),
@@ -205,7 +210,7 @@ impl Section<'_> {
                 "Most probable explanation: CPU time per row",
                 "time per row",
                 Scale::Log,
-                seconds,
+                short_seconds,
                 &MPE_TASKS.map(|task| task.1),
                 tasks(&MPE_TASKS),
             ),
@@ -231,7 +236,8 @@ impl Section<'_> {
     fn estimate(&self, n_labels: usize, measure: Measure, show: fn(f64) -> String) -> String {
         bootstrap(&self.values(n_labels, measure), self.seed).map_or("–".to_owned(), |estimate| {
             let [mean, low, high] = [estimate.mean, estimate.low, estimate.high].map(show);
-            format!("{mean} [{}, {high}]", low.trim_end_matches(" %"))
+            let bare = |end: String| end.trim_end_matches(" %").to_owned();
+            if low == high { mean } else { format!("{mean} [{}, {}]", bare(low), bare(high)) }
         })
     }
 
@@ -343,17 +349,17 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
 
 /// What could not be measured, by name.
 fn left_aside(measured: &[Measured]) -> Vec<String> {
-    let mut points: Vec<String> = measured
-        .iter()
-        .flat_map(|model| model.refused.iter().map(|reason| format!("{}: {reason}.", model.name)))
-        .collect();
+    let reasons = |model: &Measured| -> Vec<String> {
+        model.refused.iter().map(|reason| format!("{}: {reason}.", model.name)).collect()
+    };
+    let mut points: Vec<String> = measured.iter().flat_map(reasons).collect();
     if points.is_empty() {
         points.push("Every plan that was asked for fitted.".to_owned());
     }
     let count = |of: fn(&Measured) -> usize, what: &str| {
         let models = measured.iter().filter(|model| of(model) > 0);
         let names: Vec<String> = models.map(|model| format!("{} ({})", model.name, of(model))).collect();
-        if names.is_empty() { format!("No {what}.") } else { format!("{what}: {}.", names.join("; ")) }
+        if names.is_empty() { format!("No {what}.") } else { format!("Some {what}: {}.", names.join("; ")) }
     };
     points.push(count(|model| model.n_imprecise, "rows were left aside because exact marginals lost digits"));
     points.push(count(|model| model.n_unproven, "rows were left aside for want of a proven explanation"));
