@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-all lint bench doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-all lint bench peers study doc fuzz clean
 
 all: lint test doc
 
@@ -31,6 +31,14 @@ doc:
 ## Time per row and compile time, on the shared golden models where they are, and on simulated ones.
 bench:
 	cargo bench -p prsl
+
+## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
+peers:
+	bash bench/peers/run
+
+## The paper's simulation study, repeated: target/study/report.html. `make study STUDY=--quick` for a first impression.
+study:
+	cargo run --release -p prsl-bench --bin study -- --out target/study $(STUDY)
 
 ## Needs a nightly compiler and cargo-fuzz.
 FUZZ_SECONDS ?= 600

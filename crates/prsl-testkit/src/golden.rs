@@ -24,6 +24,18 @@ pub struct Golden {
     pub approx_mpe: Option<Vec<Vec<usize>>>,
     /// Rows in which rounding decided their explanation.
     pub approx_mpe_unstable_rows: Vec<usize>,
+    /// Their side experiment on other rows; known at 10 labels only.
+    pub test: Option<GoldenTest>,
+}
+
+/// Rows of a side experiment, and for how many of them the authors' guesses were the exact explanation.
+pub struct GoldenTest {
+    /// The rows.
+    pub rows: BeliefMatrix,
+    /// The share guessed by the best category of each exact marginal.
+    pub by_exact_marginals: f64,
+    /// The share guessed by loopy max-product.
+    pub by_loopy: f64,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +51,14 @@ struct File {
     approx_mpe: Option<Vec<Vec<usize>>>,
     #[serde(default)]
     approx_mpe_unstable_rows: Vec<usize>,
+    test_inputs: Option<Vec<Vec<f64>>>,
+    mpe_match_test_rows: Option<FileMatch>,
+}
+
+#[derive(Deserialize)]
+struct FileMatch {
+    by_exact_marginals: f64,
+    by_lbp_mpe: f64,
 }
 
 #[derive(Deserialize)]
@@ -84,11 +104,12 @@ fn read(path: &Path) -> Golden {
         builder = builder.noisy_or(inhibitions, file.rule_prob);
     }
     let model = builder.build().expect("golden models are valid");
-    let mut rows = BeliefMatrix::new(&model);
-    for input in &file.inputs {
-        let cells: Vec<Option<f64>> = input.iter().copied().map(Some).collect();
-        rows.push(&cells, Normalize::Never).expect("golden inputs are distributions");
-    }
+    let rows = matrix(&model, &file.inputs);
+    let test = file.test_inputs.zip(file.mpe_match_test_rows).map(|(inputs, shares)| GoldenTest {
+        rows: matrix(&model, &inputs),
+        by_exact_marginals: shares.by_exact_marginals,
+        by_loopy: shares.by_lbp_mpe,
+    });
     let name = path.file_name().expect("a file").to_string_lossy().trim_end_matches(".json.gz").to_owned();
     let exact_mpe = file.exact_mpe.or(file.exact_mpe_by_elimination).expect("every file has an exact MPE");
     Golden {
@@ -100,5 +121,15 @@ fn read(path: &Path) -> Golden {
         approx_marginals: file.approx_marginal,
         approx_mpe: file.approx_mpe,
         approx_mpe_unstable_rows: file.approx_mpe_unstable_rows,
+        test,
     }
+}
+
+fn matrix(model: &Model, inputs: &[Vec<f64>]) -> BeliefMatrix {
+    let mut rows = BeliefMatrix::new(model);
+    for input in inputs {
+        let cells: Vec<Option<f64>> = input.iter().copied().map(Some).collect();
+        rows.push(&cells, Normalize::Never).expect("golden inputs are distributions");
+    }
+    rows
 }

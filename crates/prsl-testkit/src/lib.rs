@@ -4,7 +4,7 @@ mod golden;
 mod random;
 mod simulated;
 
-pub use golden::{Golden, golden};
+pub use golden::{Golden, GoldenTest, golden};
 pub use random::{RandomModel, random_model, random_row, random_tree};
 pub use simulated::simulated;
 

@@ -1,0 +1,108 @@
+//! The paper's section on approximation quality, repeated on the authors' models and on own simulations.
+//!
+//! Writes a report as Markdown and as a page with figures, after every size, so that a study that is interrupted leaves what it has.
+//! Fails where the authors' models do not give the paper's numbers. The same seed gives the same numbers, times aside.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Parser;
+use prsl_bench::document::{to_html, to_markdown};
+use prsl_bench::study::headline::headlines;
+use prsl_bench::study::report::report;
+use prsl_bench::study::{Draw, GOLDEN_SIZES, Measured, golden_cases, own_cases, run};
+
+/// What takes less is repeated for that long.
+const FLOOR: Duration = Duration::from_millis(40);
+
+/// The paper's simulation study, repeated.
+#[derive(Parser)]
+struct Arguments {
+    /// Small sizes and few models: a first impression in less than a minute.
+    #[arg(long)]
+    quick: bool,
+    /// Rows of each own model.
+    #[arg(long)]
+    rows: Option<usize>,
+    /// Own models of each size.
+    #[arg(long)]
+    replications: Option<usize>,
+    /// Numbers of labels, and of rules: `5,10,30`. The authors' models have 5, 10 and 30.
+    #[arg(long, value_delimiter = ',')]
+    sizes: Option<Vec<usize>>,
+    /// Models measured side by side; each takes one thread, and more than one at a time blurs the times a little.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Other seeds draw other models.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where the report goes.
+    #[arg(long, default_value = "target/study")]
+    out: PathBuf,
+}
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let draw = Draw {
+        replications: arguments.replications.unwrap_or(if arguments.quick { 3 } else { 10 }),
+        rows: arguments.rows.unwrap_or(if arguments.quick { 20 } else { 100 }),
+        seed: arguments.seed,
+    };
+    let default: &[usize] = if arguments.quick { &[5, 10, 20] } else { &[5, 10, 20, 30, 40, 60, 100] };
+    let sizes = arguments.sizes.clone().unwrap_or_else(|| default.to_vec());
+    let measured = measure(&arguments, &sizes, draw)?;
+    println!("{}", arguments.out.join("report.md").display());
+    println!("{}", arguments.out.join("report.html").display());
+    check(&measured)
+}
+
+fn measure(arguments: &Arguments, sizes: &[usize], draw: Draw) -> Result<Vec<Measured>> {
+    let mut measured = Vec::new();
+    for (n_labels, _) in GOLDEN_SIZES.iter().filter(|(n_labels, _)| sizes.contains(n_labels)) {
+        eprintln!("the authors' models with {n_labels} labels");
+        measured.extend(run(&golden_cases(*n_labels), arguments.threads, FLOOR));
+        write(&arguments.out, &measured, draw)?;
+    }
+    if measured.is_empty() {
+        eprintln!(
+            "the authors' models are not here, so that nothing is compared with the paper; own simulations follow"
+        );
+    }
+    for &n_labels in sizes {
+        eprintln!("own models with {n_labels} labels and {n_labels} rules");
+        measured.extend(run(&own_cases(n_labels, draw), arguments.threads, FLOOR));
+        write(&arguments.out, &measured, draw)?;
+    }
+    Ok(measured)
+}
+
+fn write(folder: &Path, measured: &[Measured], draw: Draw) -> Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let blocks = report(measured, draw);
+    for (name, text) in [("report.md", to_markdown(&blocks)), ("report.html", to_html(&blocks))] {
+        let path = folder.join(name);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn check(measured: &[Measured]) -> Result<()> {
+    let wrong: Vec<String> = headlines(measured)
+        .iter()
+        .filter(|headline| !headline.holds())
+        .map(|headline| {
+            let expected = headline.expected.unwrap_or_default();
+            format!(
+                "{} labels, {}: {} instead of {expected}",
+                headline.n_labels,
+                headline.figure.name(),
+                headline.measured
+            )
+        })
+        .collect();
+    if !wrong.is_empty() {
+        bail!("the authors' models do not give the paper's numbers:\n  {}", wrong.join("\n  "));
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! The paper's section on approximation quality, repeated: loopy answers beside exact ones.
+//!
+//! [`golden_cases`] and [`own_cases`] tell what is asked, [`run`] asks it, [`report`](report::report) tells the
+//! outcome, and [`headlines`](headline::headlines) whether the paper's numbers came out.
+
+pub mod headline;
+mod measure;
+pub mod report;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use prsl::{BeliefMatrix, Model};
+use prsl_testkit::{Golden, GoldenTest, golden, simulated};
+
+/// How loopy propagation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// As the paper's authors had it.
+    Authors,
+    /// As prsl has it unless told otherwise.
+    Default,
+}
+
+impl Setting {
+    /// Both.
+    pub const ALL: [Setting; 2] = [Setting::Authors, Setting::Default];
+
+    /// Its name in the report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::Authors => "authors' setting",
+            Setting::Default => "default setting",
+        }
+    }
+}
+
+/// Who guesses the most probable explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// Loopy max-product.
+    Loopy(Setting),
+    /// The authors' loopy max-product, with their stored answers in rows where their rounding decided between ties.
+    AuthorsTies,
+    /// The best category of each loopy marginal, in the authors' setting.
+    Marginals,
+    /// Branch and bound.
+    BranchAndBound,
+}
+
+/// What takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Task {
+    /// Exact marginals by the junction tree.
+    Marginals,
+    /// Loopy marginals.
+    LoopyMarginals(Setting),
+    /// The exact explanation by the max-product tree.
+    Tree,
+    /// The exact explanation by branch and bound.
+    BranchAndBound,
+    /// Loopy max-product.
+    LoopyBest(Setting),
+}
+
+/// What is measured of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Pearson's correlation of loopy and exact marginals, over all categories of all rows.
+    Correlation(Setting),
+    /// The mean absolute error of a loopy marginal.
+    MeanError(Setting),
+    /// The largest absolute error of a loopy marginal.
+    WorstError(Setting),
+    /// The share of rows in which loopy marginals came to rest.
+    Converged(Setting),
+    /// The share of rows in which a guess is the exact explanation.
+    Match(Method),
+    /// The share of rows whose explanation branch and bound has proven.
+    Proven,
+    /// Seconds of CPU time per row.
+    Seconds(Task),
+    /// The authors' side experiment: the share guessed by exact marginals and by loopy max-product, ours.
+    Side(bool),
+    /// The same as the authors stored it.
+    SideStored(bool),
+}
+
+/// Where a model comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The authors published it.
+    Golden,
+    /// Drawn by [`prsl::simulate`].
+    Own,
+}
+
+/// A model to measure.
+pub struct Case {
+    /// Where it comes from.
+    pub source: Source,
+    /// Its name in messages.
+    pub name: String,
+    model: Model,
+    rows: BeliefMatrix,
+    n_exact_rows: usize,
+    /// Rows in which the authors' rounding decided, with their answers.
+    ties: Vec<(usize, Vec<usize>)>,
+    side: Option<GoldenTest>,
+}
+
+/// What came out.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Where the model comes from.
+    pub source: Source,
+    /// Its name in messages.
+    pub name: String,
+    /// How many labels it has.
+    pub n_labels: usize,
+    /// Rows of loopy answers and of branch and bound.
+    pub n_rows: usize,
+    /// Rows of them that were compared with the exact marginals.
+    pub n_exact_rows: usize,
+    /// Why there are no exact marginals, or no explanation by the tree.
+    pub refused: Vec<String>,
+    /// Rows left aside because the exact marginals lost too many digits.
+    pub n_imprecise: usize,
+    /// Rows left aside because branch and bound ended without proof, and the tree did not fit.
+    pub n_unproven: usize,
+    /// The numbers; what could not be measured is missing.
+    pub values: BTreeMap<Measure, f64>,
+}
+
+/// How many models are drawn, and with how many rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// Models of each size.
+    pub replications: usize,
+    /// Rows of each model.
+    pub rows: usize,
+    /// Another seed draws other models.
+    pub seed: u64,
+}
+
+/// The sizes at which the authors published models, with the names they gave them.
+pub const GOLDEN_SIZES: [(usize, &str); 3] = [(5, "small"), (10, "medium"), (30, "almostLarge")];
+/// From this size on few rows are compared with exact marginals, because a row takes seconds.
+const FEW_EXACT_ROWS: (usize, usize) = (60, 4);
+/// Above this size exact marginals are not asked for.
+const EXACT_UP_TO: usize = 60;
+
+/// The rows of a model of this size that are compared with exact marginals.
+fn n_exact_rows(n_labels: usize, n_rows: usize) -> usize {
+    match n_labels {
+        n if n > EXACT_UP_TO => 0,
+        n if n >= FEW_EXACT_ROWS.0 => n_rows.min(FEW_EXACT_ROWS.1),
+        _ => n_rows,
+    }
+}
+
+/// The authors' models of a size, all replications with all rows; none if there are none, or they are not here.
+pub fn golden_cases(n_labels: usize) -> Vec<Case> {
+    let name = GOLDEN_SIZES.iter().find(|size| size.0 == n_labels).map(|size| size.1);
+    name.map(golden).unwrap_or_default().into_iter().map(golden_case).collect()
+}
+
+fn golden_case(golden: Golden) -> Case {
+    let stored = golden.approx_mpe.unwrap_or_default();
+    let ties = golden.approx_mpe_unstable_rows;
+    Case {
+        source: Source::Golden,
+        name: golden.name,
+        n_exact_rows: n_exact_rows(golden.model.labels().len(), golden.rows.n_rows()),
+        model: golden.model,
+        rows: golden.rows,
+        ties: ties.into_iter().filter_map(|row| Some((row, stored.get(row)?.clone()))).collect(),
+        side: golden.test,
+    }
+}
+
+/// Models of a size, with as many rules as labels.
+pub fn own_cases(n_labels: usize, draw: Draw) -> Vec<Case> {
+    (0..draw.replications).map(|replication| own_case(n_labels, draw, replication)).collect()
+}
+
+fn own_case(n_labels: usize, draw: Draw, replication: usize) -> Case {
+    let (model, rows) = simulated(n_labels, n_labels, draw.rows, draw.seed + replication as u64);
+    Case {
+        source: Source::Own,
+        name: format!("{n_labels} labels, replication {}", replication + 1),
+        model,
+        rows,
+        n_exact_rows: n_exact_rows(n_labels, draw.rows),
+        ties: Vec::new(),
+        side: None,
+    }
+}
+
+/// Measures all cases, `n_threads` side by side, each on one thread; progress goes to stderr.
+///
+/// What takes less than `floor` is repeated for that long, so that its time can be told.
+pub fn run(cases: &[Case], n_threads: usize, floor: Duration) -> Vec<Measured> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..n_threads.max(1) {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let measured = measure_on_one_thread(case, floor);
+                    eprintln!("{}", progress(&measured));
+                    done.lock().expect("no measurement panics").insert(measured.name.clone(), measured);
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().expect("no measurement panics");
+    cases.iter().filter_map(|case| done.remove(&case.name)).collect()
+}
+
+fn measure_on_one_thread(case: &Case, floor: Duration) -> Measured {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
+    pool.install(|| measure::measure(case, floor))
+}
+
+fn progress(measured: &Measured) -> String {
+    let shown =
+        |measure| measured.values.get(&measure).map_or("none".to_owned(), |value| format!("{value:.4}"));
+    format!(
+        "{}: correlation {}, most probable explanation matched {}{}",
+        measured.name,
+        shown(Measure::Correlation(Setting::Default)),
+        shown(Measure::Match(Method::Loopy(Setting::Default))),
+        measured.refused.iter().map(|reason| format!("; {reason}")).collect::<String>()
+    )
+}

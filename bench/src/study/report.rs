@@ -1,0 +1,367 @@
+//! The study's report.
+
+use super::headline::{Figure, headlines};
+use super::{Draw, EXACT_UP_TO, FEW_EXACT_ROWS, Measure, Measured, Method, Setting, Source, Task};
+use crate::boxplot::{BoxPlot, Group, Scale};
+use crate::document::Block;
+use crate::statistics::bootstrap;
+use crate::{Table, median, seconds};
+
+/// The report on what was measured.
+pub fn report(measured: &[Measured], draw: Draw) -> Vec<Block> {
+    let mut blocks = introduction();
+    blocks.extend(paper(measured));
+    let sections = [
+        (
+            Source::Golden,
+            "The authors' models",
+            "Ten models of each size with a hundred rows each, as the authors published them.",
+        ),
+        (
+            Source::Own,
+            "Own simulations",
+            "Models drawn anew by the paper's procedure, at the paper's sizes and beyond.",
+        ),
+    ];
+    for (source, heading, text) in sections {
+        let models: Vec<&Measured> = measured.iter().filter(|model| model.source == source).collect();
+        if !models.is_empty() {
+            blocks.push(Block::Heading(heading.to_owned()));
+            blocks.push(Block::Text(text.to_owned()));
+            blocks.extend(Section { models, seed: draw.seed }.blocks());
+        }
+    }
+    blocks.extend(method(measured, draw));
+    blocks
+}
+
+fn introduction() -> Vec<Block> {
+    let text = |text: &str| Block::Text(text.to_owned());
+    vec![
+        Block::Title("How good is loopy propagation? The paper's simulation study, repeated".to_owned()),
+        text(
+            "The pRSL paper (UAI 2021, section on approximation quality) asks how close loopy belief propagation comes to \
+             exact answers on random models of noisy-or rules: how well its marginals agree with exact ones, and how often it \
+             finds the most probable joint explanation. Its exact engine ended at 30 labels for marginals and at 10 for \
+             explanations. This report repeats the study on the authors' own models, fills in what they could not \
+             compute, and goes on with models drawn anew.",
+        ),
+        text(
+            "Loopy propagation runs in two settings. The authors' setting updates all messages at once, at most 20 times, to \
+             a tolerance of 1e-5. The default setting of prsl updates rule by rule, up to 200 times, to a tolerance of 1e-6, takes \
+             rules over the same labels together, and tries again with damping where messages do not come to rest.",
+        ),
+    ]
+}
+
+fn paper(measured: &[Measured]) -> Vec<Block> {
+    let heading = Block::Heading("The paper's numbers and ours".to_owned());
+    let headlines = headlines(measured);
+    if headlines.is_empty() {
+        let text = "The authors' models were not at hand, so that nothing is compared with the paper.";
+        return vec![heading, Block::Text(text.to_owned())];
+    }
+    let mut table = Table::new([
+        "in the authors' setting",
+        "labels",
+        "paper",
+        "authors' answers",
+        "prsl, their models",
+        "prsl, own models",
+    ]);
+    for headline in headlines.iter().filter(|headline| headline.figure != Figure::SideExperiment) {
+        let own: Vec<&Measured> =
+            of_size(measured, headline.n_labels).filter(|model| model.source == Source::Own).collect();
+        let own = if own.is_empty() { None } else { headline.figure.of(&own) };
+        table.push([
+            headline.figure.name().to_owned(),
+            headline.n_labels.to_string(),
+            headline.paper.unwrap_or("–").to_owned(),
+            headline.expected.unwrap_or("–").to_owned(),
+            headline.measured.clone() + if headline.holds() { "" } else { " (differs)" },
+            own.map_or("–".to_owned(), |value| headline.figure.shown(value)),
+        ]);
+    }
+    let caption =
+        "As printed in the paper, as it follows from the authors' stored answers, and as prsl computes it";
+    let mut blocks = vec![heading, Block::Table(caption.to_owned(), table), Block::Text(ties(measured))];
+    blocks.extend(side_experiment(measured).map(Block::Text));
+    blocks
+}
+
+fn of_size(measured: &[Measured], n_labels: usize) -> impl Iterator<Item = &Measured> {
+    measured.iter().filter(move |model| model.n_labels == n_labels)
+}
+
+/// How the tied rows were counted, and what prsl alone makes of them.
+fn ties(measured: &[Measured]) -> String {
+    let median_at = |n_labels: usize| {
+        let golden = of_size(measured, n_labels).filter(|model| model.source == Source::Golden);
+        let shares = golden
+            .filter_map(|model| model.values.get(&Measure::Match(Method::Loopy(Setting::Authors))).copied());
+        Some(format!("{} at {n_labels} labels", percent(median(shares)?)))
+    };
+    let alone: Vec<String> = [5, 10].into_iter().filter_map(median_at).collect();
+    format!(
+        "In some rows of the authors' models max-product ends with a tie that their rounding decided; these rows count as the \
+         authors stored them. Left to itself, prsl settles ties one label after the other, with medians of {}.",
+        alone.join(" and ")
+    )
+}
+
+fn side_experiment(measured: &[Measured]) -> Option<String> {
+    let mean = |measure| {
+        let shares: Vec<f64> =
+            measured.iter().filter_map(|model| model.values.get(&measure).copied()).collect();
+        crate::statistics::mean(&shares).map(percent)
+    };
+    Some(format!(
+        "A side experiment of theirs, on other rows at 10 labels: the best category of each exact marginal is the most \
+         probable explanation in {} of the rows (stored: {}), loopy max-product finds it in {} (stored: {}).",
+        mean(Measure::Side(false))?,
+        mean(Measure::SideStored(false))?,
+        mean(Measure::Side(true))?,
+        mean(Measure::SideStored(true))?
+    ))
+}
+
+/// A time, without the zeros of a round one.
+fn short_seconds(value: f64) -> String {
+    seconds(value).replace(".00 ", " ").replace(".0 ", " ")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+/// The models of one source.
+struct Section<'a> {
+    models: Vec<&'a Measured>,
+    seed: u64,
+}
+
+const MPE_METHODS: [(Method, &str); 4] = [
+    (Method::Loopy(Setting::Authors), "loopy, authors' setting"),
+    (Method::Loopy(Setting::Default), "loopy, default setting"),
+    (Method::Marginals, "best of each loopy marginal"),
+    (Method::BranchAndBound, "branch and bound"),
+];
+
+const MARGINAL_TASKS: [(Task, &str); 3] = [
+    (Task::Marginals, "junction tree (exact)"),
+    (Task::LoopyMarginals(Setting::Authors), "loopy, authors' setting"),
+    (Task::LoopyMarginals(Setting::Default), "loopy, default setting"),
+];
+
+const MPE_TASKS: [(Task, &str); 4] = [
+    (Task::Tree, "max-product tree (exact)"),
+    (Task::BranchAndBound, "branch and bound (exact)"),
+    (Task::LoopyBest(Setting::Authors), "loopy, authors' setting"),
+    (Task::LoopyBest(Setting::Default), "loopy, default setting"),
+];
+
+impl Section<'_> {
+    fn blocks(&self) -> Vec<Block> {
+        let settings = Setting::ALL.map(Setting::name);
+        let by_setting = |measure: fn(Setting) -> Measure| Setting::ALL.map(measure).to_vec();
+        let matches = MPE_METHODS.map(|(method, _)| Measure::Match(method));
+        let tasks = |tasks: &[(Task, &str)]| {
+            tasks.iter().map(|&(task, _)| Measure::Seconds(task)).collect::<Vec<_>>()
+        };
+        let unit = Scale::Linear { from: 0.0, to: 1.0 };
+        vec![
+            self.marginals(),
+            self.figure(
+                "Correlation of loopy and exact marginals",
+                "correlation",
+                ONE,
+                |v| format!("{v:.3}"),
+                &settings,
+                by_setting(Measure::Correlation),
+            ),
+            self.figure(
+                "Largest error of a loopy marginal in each model",
+                "largest absolute error",
+                unit,
+                |v| format!("{v:.1}"),
+                &settings,
+                by_setting(Measure::WorstError),
+            ),
+            self.matches(),
+            self.figure(
+                "Rows whose most probable explanation is found",
+                "share of rows",
+                unit,
+                |v| format!("{:.0} %", 100.0 * v),
+                &MPE_METHODS.map(|method| method.1),
+                matches.to_vec(),
+            ),
+            self.times("Marginals: CPU time per row, median over models", &MARGINAL_TASKS),
+            self.figure(
+                "Marginals: CPU time per row",
+                "time per row",
+                Scale::Log,
+                short_seconds,
+                &MARGINAL_TASKS.map(|task| task.1),
+                tasks(&MARGINAL_TASKS),
+            ),
+            self.times("Most probable explanation: CPU time per row, median over models", &MPE_TASKS),
+            self.figure(
+                "Most probable explanation: CPU time per row",
+                "time per row",
+                Scale::Log,
+                short_seconds,
+                &MPE_TASKS.map(|task| task.1),
+                tasks(&MPE_TASKS),
+            ),
+        ]
+    }
+
+    fn sizes(&self) -> Vec<usize> {
+        let mut sizes: Vec<usize> = self.models.iter().map(|model| model.n_labels).collect();
+        sizes.sort();
+        sizes.dedup();
+        sizes
+    }
+
+    fn of_size(&self, n_labels: usize) -> impl Iterator<Item = &Measured> {
+        self.models.iter().copied().filter(move |model| model.n_labels == n_labels)
+    }
+
+    fn values(&self, n_labels: usize, measure: Measure) -> Vec<f64> {
+        self.of_size(n_labels).filter_map(|model| model.values.get(&measure).copied()).collect()
+    }
+
+    /// The mean over models with its interval.
+    fn estimate(&self, n_labels: usize, measure: Measure, show: fn(f64) -> String) -> String {
+        bootstrap(&self.values(n_labels, measure), self.seed).map_or("–".to_owned(), |estimate| {
+            let [mean, low, high] = [estimate.mean, estimate.low, estimate.high].map(show);
+            let bare = |end: String| end.trim_end_matches(" %").to_owned();
+            if low == high { mean } else { format!("{mean} [{}, {}]", bare(low), bare(high)) }
+        })
+    }
+
+    fn marginals(&self) -> Block {
+        let mut table = Table::new([
+            "labels",
+            "setting",
+            "models",
+            "correlation",
+            "mean error",
+            "largest error",
+            "of all",
+            "converged",
+        ]);
+        for n_labels in self.sizes() {
+            for setting in Setting::ALL {
+                let worst = self.values(n_labels, Measure::WorstError(setting)).into_iter().reduce(f64::max);
+                table.push([
+                    n_labels.to_string(),
+                    setting.name().trim_end_matches(" setting").to_owned(),
+                    self.values(n_labels, Measure::Correlation(setting)).len().to_string(),
+                    self.estimate(n_labels, Measure::Correlation(setting), |v| format!("{v:.4}")),
+                    self.estimate(n_labels, Measure::MeanError(setting), |v| format!("{v:.4}")),
+                    self.estimate(n_labels, Measure::WorstError(setting), |v| format!("{v:.2}")),
+                    worst.map_or("–".to_owned(), |worst| format!("{worst:.3}")),
+                    self.estimate(n_labels, Measure::Converged(setting), percent),
+                ]);
+            }
+        }
+        let caption = "Loopy marginals beside exact ones: means over models with 95 % intervals, the largest error of each \
+                       model and of all, and rows that converged";
+        Block::Table(caption.to_owned(), table)
+    }
+
+    fn matches(&self) -> Block {
+        let heads =
+            ["labels", "models"].into_iter().chain(MPE_METHODS.map(|method| method.1)).chain(["proven"]);
+        let mut table = Table::new(heads);
+        for n_labels in self.sizes() {
+            let shares =
+                MPE_METHODS.map(|(method, _)| self.estimate(n_labels, Measure::Match(method), percent));
+            let mut row = vec![n_labels.to_string(), self.of_size(n_labels).count().to_string()];
+            row.extend(shares);
+            row.push(self.estimate(n_labels, Measure::Proven, percent));
+            table.push(row);
+        }
+        let caption = "Rows whose most probable explanation is found: means over models with 95 % intervals; branch and bound \
+                       beside the max-product tree where that fits, and the rows it has proven";
+        Block::Table(caption.to_owned(), table)
+    }
+
+    fn times(&self, caption: &str, tasks: &[(Task, &str)]) -> Block {
+        let mut table = Table::new(["labels"].into_iter().chain(tasks.iter().map(|task| task.1)));
+        for n_labels in self.sizes() {
+            let time = |&(task, _): &(Task, &str)| median(self.values(n_labels, Measure::Seconds(task)));
+            let times = tasks.iter().map(|task| time(task).map_or("–".to_owned(), seconds));
+            table.push([n_labels.to_string()].into_iter().chain(times));
+        }
+        Block::Table(caption.to_owned(), table)
+    }
+
+    fn figure(
+        &self,
+        title: &str,
+        y_label: &str,
+        scale: Scale,
+        format: fn(f64) -> String,
+        series: &[&str],
+        measures: Vec<Measure>,
+    ) -> Block {
+        let group = |n_labels: usize| Group {
+            name: n_labels.to_string(),
+            values: measures.iter().map(|&measure| self.values(n_labels, measure)).collect(),
+        };
+        let groups = self.sizes().into_iter().map(group);
+        Block::Figure(BoxPlot {
+            title: title.to_owned(),
+            x_label: "labels, and as many rules".to_owned(),
+            y_label: y_label.to_owned(),
+            scale,
+            format,
+            series: series.iter().map(|&name| name.to_owned()).collect(),
+            groups: groups.filter(|group| group.values.iter().any(|values| !values.is_empty())).collect(),
+        })
+    }
+}
+
+const ONE: Scale = Scale::Linear { from: 1.0, to: 1.0 };
+
+fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
+    let mut points = vec![
+        format!("Own simulations: {} models of each size with {} rows each, seed {}.", draw.replications, draw.rows, draw.seed),
+        format!(
+            "Exact marginals: junction tree, 4 GiB of memory, up to {EXACT_UP_TO} labels. From {} labels on a row takes seconds: \
+             {} rows of each model are compared there, also with the max-product tree.",
+            FEW_EXACT_ROWS.0, FEW_EXACT_ROWS.1
+        ),
+        "Exact explanations: max-product tree where it fits into 4 GiB, else branch and bound with proof, up to a minute a row. A \
+         guess counts if it is as probable as the exact explanation."
+            .to_owned(),
+        "Correlation is Pearson's, over all categories of all rows of a model. Intervals: bootstrap over models, 2000 resamples, \
+         95 %. Boxes: quartiles and median; whiskers within 1.5 times the box; dots beyond."
+            .to_owned(),
+        "Times: CPU time of one thread per row in a batch, compiling left aside.".to_owned(),
+    ];
+    points.extend(left_aside(measured));
+    vec![Block::Heading("How it was done".to_owned()), Block::List(points)]
+}
+
+/// What could not be measured, by name.
+fn left_aside(measured: &[Measured]) -> Vec<String> {
+    let reasons = |model: &Measured| -> Vec<String> {
+        model.refused.iter().map(|reason| format!("{}: {reason}.", model.name)).collect()
+    };
+    let mut points: Vec<String> = measured.iter().flat_map(reasons).collect();
+    if points.is_empty() {
+        points.push("Every plan that was asked for fitted.".to_owned());
+    }
+    let count = |of: fn(&Measured) -> usize, what: &str| {
+        let models = measured.iter().filter(|model| of(model) > 0);
+        let names: Vec<String> = models.map(|model| format!("{} ({})", model.name, of(model))).collect();
+        if names.is_empty() { format!("No {what}.") } else { format!("Some {what}: {}.", names.join("; ")) }
+    };
+    points.push(count(|model| model.n_imprecise, "rows were left aside because exact marginals lost digits"));
+    points.push(count(|model| model.n_unproven, "rows were left aside for want of a proven explanation"));
+    points
+}
