@@ -13,7 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use prsl::{
-    BeliefMatrix, Body, CategoryId, JunctionTree, Limits, MaxProductTree, Model, MostProbable, Posteriors,
+    BeliefMatrix, Body, BranchAndBound, CategoryId, JunctionTree, Limits, Loopy, MaxProductTree, Model,
+    MostProbable, Posteriors,
 };
 use prsl_bench::{Table, cpu_time, median, seconds, seconds_per_call, three_digits};
 use prsl_testkit::{golden, simulated};
@@ -71,9 +72,11 @@ struct Engine {
 type Compiled = Box<dyn Fn(&BeliefMatrix) -> Answers + Sync>;
 
 /// An engine more is one line here and one function below.
-const ENGINES: [Engine; 2] = [
+const ENGINES: [Engine; 4] = [
     Engine { question: "marginals", name: "prsl, junction tree", compile: junction_tree },
     Engine { question: "mpe", name: "prsl, max-product tree", compile: max_product_tree },
+    Engine { question: "mpe", name: "prsl, branch and bound", compile: branch_and_bound },
+    Engine { question: "loopy", name: "prsl, loopy", compile: loopy },
 ];
 
 fn junction_tree(model: &Model) -> prsl::Result<Compiled> {
@@ -84,6 +87,16 @@ fn junction_tree(model: &Model) -> prsl::Result<Compiled> {
 fn max_product_tree(model: &Model) -> prsl::Result<Compiled> {
     let engine = MaxProductTree::compile_within(model, LIMITS)?;
     Ok(Box::new(move |rows| Answers::Best(engine.best_batch(rows))))
+}
+
+fn branch_and_bound(model: &Model) -> prsl::Result<Compiled> {
+    let engine = BranchAndBound::compile(model)?;
+    Ok(Box::new(move |rows| Answers::Best(engine.best_batch(rows))))
+}
+
+fn loopy(model: &Model) -> prsl::Result<Compiled> {
+    let engine = Loopy::compile(model)?;
+    Ok(Box::new(move |rows| Answers::Marginals(engine.infer_batch(rows))))
 }
 
 enum Answers {
