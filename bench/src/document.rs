@@ -95,10 +95,10 @@ fn table_to_html(page: &mut String, caption: &str, table: &Table) -> std::fmt::R
     writeln!(page, "</tbody>\n</table></div>")
 }
 
-/// Text with `code` in backticks, as HTML.
+/// Text with `code` in backticks, as HTML; a number and its percent sign stay together.
 fn inline(text: &str) -> String {
     let part = |(index, part): (usize, &str)| match index % 2 {
-        0 => escape(part),
+        0 => escape(part).replace(" %", "\u{a0}%"),
         _ => format!("<code>{}</code>", escape(part)),
     };
     text.split('`').enumerate().map(part).collect()

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use prsl::{
-    BeliefMatrix, BranchAndBound, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree, Model,
+    BeliefMatrix, BranchAndBound, Cost, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree, Model,
     MostProbable, Posteriors, SearchLimits, Stopped,
 };
 
-use super::{Case, EXACT_UP_TO, Measure, Measured, Method, Setting, Task};
+use super::{Case, EXACT_UP_TO, Measure, Measured, Method, SLOW_PLAN, Setting, Task};
 use crate::statistics::{correlation, mean};
 use crate::thread_cpu_time;
 
@@ -28,7 +28,7 @@ pub(super) fn measure(case: &Case, floor: Duration) -> Measured {
             name: case.name.clone(),
             n_labels: case.model.labels().len(),
             n_rows: case.rows.n_rows(),
-            n_exact_rows: case.n_exact_rows,
+            n_exact_rows: 0,
             refused: Vec::new(),
             n_imprecise: 0,
             n_unproven: 0,
@@ -45,7 +45,8 @@ pub(super) fn measure(case: &Case, floor: Duration) -> Measured {
 }
 
 /// One explanation per row, or that nothing certain is known about it.
-type Assignments = Vec<Option<Vec<usize>>>;
+type Assignments = Vec<Explanation>;
+type Explanation = Option<Vec<usize>>;
 
 struct Study<'a> {
     case: &'a Case,
@@ -80,14 +81,21 @@ impl Study<'_> {
         engine.map_err(|error| self.measured.refused.push(format!("no {what}: {error}"))).ok()
     }
 
+    /// As many rows as a plan of this cost is asked about.
+    fn rows_for(&self, cost: Cost) -> BeliefMatrix {
+        let most = if cost.multiply_adds > SLOW_PLAN.0 { SLOW_PLAN.1 } else { usize::MAX };
+        self.case.rows.slice(0..self.case.rows.n_rows().min(most))
+    }
+
     fn exact_marginals(&mut self) -> Option<Posteriors> {
-        let n_rows = self.case.n_exact_rows;
-        if n_rows == 0 {
+        if self.measured.n_labels > EXACT_UP_TO {
             return None;
         }
         let engine = JunctionTree::compile_within(&self.case.model, LIMITS);
         let engine = self.compiled("exact marginals", engine)?;
-        let rows = self.case.rows.slice(0..n_rows);
+        let rows = self.rows_for(engine.cost());
+        let n_rows = rows.n_rows();
+        self.measured.n_exact_rows = n_rows;
         let exact = self.timed(Task::Marginals, n_rows, || engine.infer_batch(&rows));
         self.measured.n_imprecise = (0..n_rows).filter(|&row| !is_precise(&exact, row)).count();
         Some(exact)
@@ -133,7 +141,7 @@ impl Study<'_> {
         }
         let engine = MaxProductTree::compile_within(&self.case.model, LIMITS);
         let Some(engine) = self.compiled("max-product tree", engine) else { return Vec::new() };
-        let rows = self.case.rows.slice(0..self.case.n_exact_rows);
+        let rows = self.rows_for(engine.cost());
         let best = self.timed(Task::Tree, rows.n_rows(), || engine.best_batch(&rows));
         best.into_iter().map(|best| best.map(|best| best.assignment)).collect()
     }
@@ -217,7 +225,7 @@ fn share_matched(
     guessed: &Assignments,
 ) -> Option<f64> {
     let weight = |row: usize, assignment: &[usize]| model.log_weight(rows.row(row), assignment);
-    let is_match = |(row, (best, guess)): (usize, (&Option<Vec<usize>>, &Option<Vec<usize>>))| {
+    let is_match = |(row, (best, guess)): (usize, (&Explanation, &Explanation))| {
         let best = weight(row, best.as_ref()?);
         let guess = guess.as_ref().map_or(f64::NEG_INFINITY, |guess| weight(row, guess));
         Some(f64::from(guess >= best - TIE * best.abs().max(1.0)))

@@ -105,7 +105,6 @@ pub struct Case {
     pub name: String,
     model: Model,
     rows: BeliefMatrix,
-    n_exact_rows: usize,
     /// Rows in which the authors' rounding decided, with their answers.
     ties: Vec<(usize, Vec<usize>)>,
     side: Option<GoldenTest>,
@@ -147,19 +146,10 @@ pub struct Draw {
 
 /// The sizes at which the authors published models, with the names they gave them.
 pub const GOLDEN_SIZES: [(usize, &str); 3] = [(5, "small"), (10, "medium"), (30, "almostLarge")];
-/// From this size on few rows are compared with exact marginals, because a row takes seconds.
-const FEW_EXACT_ROWS: (usize, usize) = (60, 4);
-/// Above this size exact marginals are not asked for.
+/// A plan that takes more multiply-adds a row than this is asked about so many rows only.
+const SLOW_PLAN: (f64, usize) = (3e7, 4);
+/// Above this size no plan is asked for.
 const EXACT_UP_TO: usize = 60;
-
-/// The rows of a model of this size that are compared with exact marginals.
-fn n_exact_rows(n_labels: usize, n_rows: usize) -> usize {
-    match n_labels {
-        n if n > EXACT_UP_TO => 0,
-        n if n >= FEW_EXACT_ROWS.0 => n_rows.min(FEW_EXACT_ROWS.1),
-        _ => n_rows,
-    }
-}
 
 /// The authors' models of a size, all replications with all rows; none if there are none, or they are not here.
 pub fn golden_cases(n_labels: usize) -> Vec<Case> {
@@ -173,7 +163,6 @@ fn golden_case(golden: Golden) -> Case {
     Case {
         source: Source::Golden,
         name: golden.name,
-        n_exact_rows: n_exact_rows(golden.model.labels().len(), golden.rows.n_rows()),
         model: golden.model,
         rows: golden.rows,
         ties: ties.into_iter().filter_map(|row| Some((row, stored.get(row)?.clone()))).collect(),
@@ -193,7 +182,6 @@ fn own_case(n_labels: usize, draw: Draw, replication: usize) -> Case {
         name: format!("{n_labels} labels, replication {}", replication + 1),
         model,
         rows,
-        n_exact_rows: n_exact_rows(n_labels, draw.rows),
         ties: Vec::new(),
         side: None,
     }

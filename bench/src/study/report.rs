@@ -1,7 +1,7 @@
 //! The study's report.
 
 use super::headline::{Figure, headlines};
-use super::{Draw, EXACT_UP_TO, FEW_EXACT_ROWS, Measure, Measured, Method, Setting, Source, Task};
+use super::{Draw, EXACT_UP_TO, Measure, Measured, Method, SLOW_PLAN, Setting, Source, Task};
 use crate::boxplot::{BoxPlot, Group, Scale};
 use crate::document::Block;
 use crate::statistics::bootstrap;
@@ -70,16 +70,13 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
         "prsl, own models",
     ]);
     for headline in headlines.iter().filter(|headline| headline.figure != Figure::SideExperiment) {
-        let own: Vec<&Measured> =
-            of_size(measured, headline.n_labels).filter(|model| model.source == Source::Own).collect();
-        let own = if own.is_empty() { None } else { headline.figure.of(&own) };
         table.push([
             headline.figure.name().to_owned(),
             headline.n_labels.to_string(),
             headline.paper.unwrap_or("–").to_owned(),
             headline.expected.unwrap_or("–").to_owned(),
             headline.measured.clone() + if headline.holds() { "" } else { " (differs)" },
-            own.map_or("–".to_owned(), |value| headline.figure.shown(value)),
+            own_figure(measured, headline.n_labels, headline.figure),
         ]);
     }
     let caption =
@@ -87,6 +84,20 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
     let mut blocks = vec![heading, Block::Table(caption.to_owned(), table), Block::Text(ties(measured))];
     blocks.extend(side_experiment(measured).map(Block::Text));
     blocks
+}
+
+/// A number of the paper over our own models of that size.
+fn own_figure(measured: &[Measured], n_labels: usize, figure: Figure) -> String {
+    let own: Vec<&Measured> =
+        of_size(measured, n_labels).filter(|model| model.source == Source::Own).collect();
+    let shown = figure.of(&own).map(|value| figure.shown(value));
+    match (own.is_empty(), shown, figure) {
+        (true, ..) | (_, None, _) => "–".to_owned(),
+        (_, Some(shown), Figure::NotConverged) => {
+            format!("{shown} of {}", own.iter().map(|model| model.n_rows).sum::<usize>())
+        }
+        (_, Some(shown), _) => shown,
+    }
 }
 
 fn of_size(measured: &[Measured], n_labels: usize) -> impl Iterator<Item = &Measured> {
@@ -246,6 +257,7 @@ impl Section<'_> {
             "labels",
             "setting",
             "models",
+            "rows",
             "correlation",
             "mean error",
             "largest error",
@@ -259,6 +271,7 @@ impl Section<'_> {
                     n_labels.to_string(),
                     setting.name().trim_end_matches(" setting").to_owned(),
                     self.values(n_labels, Measure::Correlation(setting)).len().to_string(),
+                    self.of_size(n_labels).map(|model| model.n_exact_rows).sum::<usize>().to_string(),
                     self.estimate(n_labels, Measure::Correlation(setting), |v| format!("{v:.4}")),
                     self.estimate(n_labels, Measure::MeanError(setting), |v| format!("{v:.4}")),
                     self.estimate(n_labels, Measure::WorstError(setting), |v| format!("{v:.2}")),
@@ -331,9 +344,10 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
     let mut points = vec![
         format!("Own simulations: {} models of each size with {} rows each, seed {}.", draw.replications, draw.rows, draw.seed),
         format!(
-            "Exact marginals: junction tree, 4 GiB of memory, up to {EXACT_UP_TO} labels. From {} labels on a row takes seconds: \
-             {} rows of each model are compared there, also with the max-product tree.",
-            FEW_EXACT_ROWS.0, FEW_EXACT_ROWS.1
+            "Exact marginals: junction tree, 4 GiB of memory, up to {EXACT_UP_TO} labels. A plan, of the max-product tree too, \
+             that takes more than {:.0} million multiply-adds a row is asked about the first {} rows of its model only.",
+            SLOW_PLAN.0 / 1e6,
+            SLOW_PLAN.1
         ),
         "Exact explanations: max-product tree where it fits into 4 GiB, else branch and bound with proof, up to a minute a row. A \
          guess counts if it is as probable as the exact explanation."
