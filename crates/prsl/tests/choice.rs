@@ -115,3 +115,10 @@ fn the_tree_finishes_what_branch_and_bound_does_not() {
     let alone = ExplanationEngine::compile(&model, TINY, nothing).expect("an engine");
     assert!(alone.best_batch(&rows).iter().flatten().any(|best| !best.is_optimal()));
 }
+
+#[test]
+fn engines_are_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<MarginalEngine>();
+    shared::<ExplanationEngine>();
+}
