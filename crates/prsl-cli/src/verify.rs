@@ -37,6 +37,8 @@ const FEW_ASSIGNMENTS: f64 = 65_536.0;
 const SAMPLES: usize = 10_000;
 /// Explanations whose log weights are this close (relative to their size above 1) are equally good.
 const SAME: f64 = 1e-9;
+/// Marginals this close differ by rounding alone.
+const ROUNDING: f64 = 1e-12;
 
 impl Verification {
     /// Will keep this many rows.
@@ -102,6 +104,9 @@ impl Verification {
         }
         let mut text = format!("against {}, ", referee.name());
         match worst {
+            Some((worst, _)) if worst <= ROUNDING => {
+                let _ = write!(text, "all marginals agree to {ROUNDING:e}");
+            }
             Some((worst, place)) => {
                 let mean = sum / n as f64;
                 let _ = write!(text, "a marginal is off by {} on average, ", short(mean));
