@@ -155,12 +155,12 @@ impl Beliefs {
     }
 
     fn columns(&self) -> Vec<ColumnSpec> {
-        use ColumnKind::{Boolean, Number, Text};
+        use ColumnKind::{Boolean, Integer, Number, Text};
         let (marginals, best) = self.label_columns();
         // What is certain to be about a label keeps its name.
         let mut names = Names::new(if marginals.is_empty() { &best } else { &marginals });
         if self.top.is_some() {
-            ["row", "rank"].into_iter().for_each(|name| names.add_ours(name, Number));
+            ["row", "rank"].into_iter().for_each(|name| names.add_ours(name, Integer));
         }
         let both = !marginals.is_empty();
         marginals.into_iter().for_each(|name| names.add(name, Number));
@@ -171,7 +171,7 @@ impl Beliefs {
         let log_evidence = if is_loopy { "log_evidence_bethe" } else { "log_evidence" };
         let closing = [
             (self.marginals.is_some(), log_evidence, Number),
-            (is_loopy, "sweeps", Number),
+            (is_loopy, "sweeps", Integer),
             (is_loopy, "residual", Number),
             (self.best.is_some(), "log_weight", Number),
             (self.best.is_some(), "log_probability", Number),
@@ -200,8 +200,8 @@ impl Beliefs {
         let lines = lines(rows.n_rows(), best.as_deref());
         let mut columns = Vec::new();
         if self.top.is_some() {
-            columns.push(numbers(&lines, |line| Some((first_row + line.row as u64 + 1) as f64)));
-            columns.push(numbers(&lines, |line| line.best.map(|_| line.rank as f64)));
+            columns.push(integers(&lines, |line| Some(first_row as i64 + line.row as i64 + 1)));
+            columns.push(integers(&lines, |line| line.best.map(|_| line.rank as i64)));
         }
         if let Some(posteriors) = &posteriors {
             columns.extend(self.marginal_columns(posteriors, &lines));
@@ -247,7 +247,7 @@ impl Beliefs {
             vec![numbers(lines, |line| possible(line).then(|| posteriors.log_evidence(line.row)))];
         if self.is_loopy() {
             let stopped = |line: &Line<'_>| possible(line).then(|| posteriors.stopped(line.row));
-            columns.push(numbers(lines, |line| stopped(line).map(|stopped| stopped.sweeps() as f64)));
+            columns.push(integers(lines, |line| stopped(line).map(|stopped| stopped.sweeps() as i64)));
             columns.push(numbers(lines, |line| stopped(line).map(Stopped::residual)));
         }
         columns
@@ -305,6 +305,10 @@ fn numbers(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<f64>) -> Colu
     Column::Number(lines.iter().map(value).collect())
 }
 
+fn integers(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<i64>) -> Column {
+    Column::Integer(lines.iter().map(value).collect())
+}
+
 fn texts(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<String>) -> Column {
     Column::Text(lines.iter().map(value).collect())
 }
@@ -329,15 +333,18 @@ fn explanation_status(best: Option<&MostProbable>) -> Status {
 fn sample_columns(model: &Model) -> Vec<ColumnSpec> {
     let labels: Vec<String> = model.labels().iter().map(|label| label.name().to_owned()).collect();
     let mut names = Names::new(&labels);
-    ["row", "sample"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Number));
+    ["row", "sample"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Integer));
     labels.into_iter().for_each(|name| names.add(name, ColumnKind::Text));
     ["engine", "status"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Text));
     names.columns
 }
 
+/// A row from 1, and one of its samples with its number, if it has any.
+type Drawn = (u64, Option<(usize, Vec<usize>)>);
+
 /// Draws the samples of some rows; each has a line of its own, an impossible row has one without a sample.
 fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::Result<Answers> {
-    let mut lines: Vec<(u64, Option<(usize, Vec<usize>)>)> = Vec::new();
+    let mut lines: Vec<Drawn> = Vec::new();
     let mut status = Vec::new();
     for (row, samples) in (sampling.first_row + 1..).zip(sampler.sample_batch(rows, &sampling)) {
         let samples: Option<Samples> =
@@ -350,11 +357,10 @@ fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::R
             None => lines.push((row, None)),
         }
     }
-    let number =
-        |line: &(u64, Option<(usize, Vec<usize>)>)| line.1.as_ref().map(|(sample, _)| *sample as f64);
+    let number = |line: &Drawn| line.1.as_ref().map(|(sample, _)| *sample as i64);
     let mut columns = vec![
-        Column::Number(lines.iter().map(|line| Some(line.0 as f64)).collect()),
-        Column::Number(lines.iter().map(number).collect()),
+        Column::Integer(lines.iter().map(|line| Some(line.0 as i64)).collect()),
+        Column::Integer(lines.iter().map(number).collect()),
     ];
     for (index, label) in sampler.model().labels().iter().enumerate() {
         let category = |sample: &(usize, Vec<usize>)| label.categories()[sample.1[index]].clone();
