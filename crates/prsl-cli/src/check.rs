@@ -24,6 +24,9 @@ Examples:
 `expect` lines of the model are run as its tests:
   expect standing, high => overhead > 0.6
 
+The note `inference-cost` says which engine `prsl predict` takes for the model, and why; in JSON that is also the field \
+`inference`.
+
 Exits with 1 if there are findings (notes do not count), and with 3 if the text is no model at all. In JSON its \
 errors look like findings with the code `syntax`.")]
 pub struct Arguments {
@@ -70,6 +73,9 @@ fn errors_in_json(error: anyhow::Error) -> Result<ExitCode> {
 #[derive(Debug, Serialize)]
 pub struct Report {
     file: String,
+    /// Which engine suits the model, and why; nothing for a text that is no model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference: Option<String>,
     /// What somebody should act on.
     findings: Vec<Finding>,
     notes: Vec<Finding>,
@@ -78,8 +84,11 @@ pub struct Report {
 impl Report {
     /// Checks a model.
     pub fn new(file: &ModelFile) -> Report {
-        let (findings, notes) = lint::check(&file.document).into_iter().partition(Finding::counts);
-        Report { file: file.name.clone(), findings, notes }
+        let (findings, notes): (Vec<_>, Vec<_>) =
+            lint::check(&file.document).into_iter().partition(Finding::counts);
+        let cost = notes.iter().find(|note| note.code == "inference-cost");
+        let inference = cost.and_then(|note| note.message.strip_prefix("inference: ")).map(str::to_owned);
+        Report { file: file.name.clone(), inference, findings, notes }
     }
 
     /// The errors of a text that is no model.
@@ -98,7 +107,7 @@ impl Report {
             }
         };
         let findings = invalid.diagnostics.list().iter().map(finding).collect();
-        Report { file: invalid.file.clone(), findings, notes: Vec::new() }
+        Report { file: invalid.file.clone(), inference: None, findings, notes: Vec::new() }
     }
 
     fn print_json(&self) -> Result<()> {

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex};
 
 use anstyle::{AnsiColor, Color, Style};
 use anyhow::{Context, Result, bail};
-use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Limits};
+use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Sampling};
 use prsl_data::{BeliefOptions, BeliefReader, Format, TableReader, Target};
 
 use crate::check::Report;
+use crate::engines::Settings;
 use crate::explain::explain;
 use crate::model::ModelFile;
-use crate::predict::{EngineKind, Prediction, QueryKind};
+use crate::predict::{self, EngineKind, Prediction, QueryKind};
 use crate::progress::Progress;
 use crate::style::{self, shell, styled};
 use crate::{output, shift};
@@ -69,7 +70,7 @@ impl Demo {
         output::write(&beliefs, Some(&beliefs_path))?;
 
         let file = ModelFile::read(&model_path)?;
-        let predictions = predict(&file, &beliefs_path)?;
+        let predictions = predictions_of(&file, &beliefs_path)?;
         check_unchanged(&predictions_path, &predictions)?;
         Target::File(predictions_path.clone()).write_all(&predictions)?;
 
@@ -216,16 +217,17 @@ fn beliefs_reader(file: &ModelFile, beliefs: &Path) -> Result<BeliefReader> {
 }
 
 /// The predictions as CSV.
-fn predict(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
+fn predictions_of(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
     let bytes = Shared::default();
+    let (model, settings) = (file.document.model(), Settings::default());
+    let (query, engine) = (QueryKind::Marginals, EngineKind::Auto);
     let prediction = Prediction {
-        model: file.document.model(),
-        query: QueryKind::Marginals,
-        engine: EngineKind::Auto,
-        limits: Limits::default(),
+        model,
+        query: predict::compile(model, query, engine, &settings, None, Sampling::default())?,
         beliefs: beliefs_reader(file, beliefs)?,
         target: Target::Writer(Box::new(bytes.clone()), "the predictions".to_owned()),
         format: Format::Csv,
+        verification: None,
     };
     prediction.run(Progress::new(false))?;
     Ok(bytes.0.lock().map_or_else(|_| Vec::new(), |bytes| bytes.clone()))

@@ -58,6 +58,10 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
     if let Some(prsl::Error::TooCostly { advice, .. }) = error.downcast_ref() {
         let options = [
+            (
+                "loopy propagation",
+                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit",
+            ),
             ("memory limit", "`--memory 8GiB`, for example, raises the limit"),
             ("junction tree", "`--engine exact` uses it"),
         ];

@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod completions;
 mod demo;
+mod engines;
 mod explain;
 mod export;
 mod failure;
@@ -18,6 +19,7 @@ mod shift;
 mod simulate;
 mod style;
 mod table;
+mod verify;
 
 use std::process::ExitCode;
 

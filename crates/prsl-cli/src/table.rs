@@ -1,229 +1,396 @@
 //! Answers as the columns of a table.
 
-use prsl::{BeliefMatrix, Engine, Enumeration, JunctionTree, Limits, MaxProductTree, Model, MostProbable};
+use std::collections::HashSet;
+
+use prsl::{
+    BeliefMatrix, Engine, Label, MarginalEngine, Model, MostProbable, Posteriors, Sampler, Samples, Sampling,
+    Stopped,
+};
 use prsl_data::{Column, ColumnKind, ColumnSpec};
 
-const OK: &str = "ok";
-const IMPOSSIBLE: &str = "impossible";
+use crate::engines::{Explanations, Marginals};
 
-/// A compiled model that answers rows of beliefs with rows of a table.
-pub trait Query: Sync {
-    /// What the table will have.
-    fn columns(&self) -> Vec<ColumnSpec>;
+/// How a row came out, worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Status {
+    /// What was asked for.
+    Ok,
+    /// Perhaps not the most probable explanation.
+    NotProven,
+    /// Loopy propagation had not come to rest.
+    NotConverged,
+    /// Digits are lost.
+    Imprecise,
+    /// The hard rules exclude the row.
+    Impossible,
+}
 
-    /// The rows of the table for some rows of beliefs.
-    fn answer(&self, rows: &BeliefMatrix) -> Answers;
-
-    /// About how many multiplications a row takes.
-    fn work(&self) -> f64;
+impl Status {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::NotProven => "not_proven",
+            Status::NotConverged => "not_converged",
+            Status::Imprecise => "imprecise",
+            Status::Impossible => "impossible",
+        }
+    }
 }
 
 /// Some rows of the table.
 pub struct Answers {
     /// The values, column by column.
     pub columns: Vec<Column>,
-    /// Which of the rows are impossible, from 0.
-    pub impossible: Vec<usize>,
+    /// How each row of beliefs came out.
+    pub status: Vec<Status>,
+    /// The marginals behind the table, where they were asked for.
+    pub posteriors: Option<Posteriors>,
+    /// The explanations behind the table, where they were asked for.
+    pub best: Option<Vec<Vec<MostProbable>>>,
 }
 
-/// Asks for the marginals of all labels.
-pub enum Marginals {
-    /// By the junction tree.
-    Exact(Box<JunctionTree>),
-    /// By summing over all assignments.
-    Enumeration(Model, Enumeration),
+/// What to ask a compiled model for.
+pub enum Query {
+    /// Marginals, explanations, or both.
+    Beliefs(Box<Beliefs>),
+    /// Joint samples.
+    Samples(Box<Sampler>, Sampling),
 }
 
-/// Asks for the most probable joint explanation.
-pub enum Mpe {
-    /// By the junction tree; with the one for the sum, where that is affordable.
-    Exact(Box<MaxProductTree>, Option<Box<JunctionTree>>),
-    /// By going through all assignments.
-    Enumeration(Model, Enumeration),
+/// Asks for marginals, explanations, or both.
+pub struct Beliefs {
+    /// The model.
+    pub model: Model,
+    /// For marginals.
+    pub marginals: Option<Marginals>,
+    /// For explanations.
+    pub best: Option<Explanations>,
+    /// For ln Z, where the marginals do not have it.
+    pub sum: Option<MarginalEngine>,
+    /// How many explanations of each row, each in a row of its own.
+    pub top: Option<usize>,
 }
 
-impl Marginals {
-    /// Compiles a junction tree.
-    pub fn exact(model: &Model, limits: Limits) -> prsl::Result<Marginals> {
-        Ok(Marginals::Exact(Box::new(JunctionTree::compile_within(model, limits)?)))
-    }
-
-    /// Lists all assignments.
-    pub fn enumeration(model: &Model) -> prsl::Result<Marginals> {
-        Ok(Marginals::Enumeration(model.clone(), Enumeration::compile(model)?))
-    }
-
-    fn model(&self) -> &Model {
+impl Query {
+    /// What the table will have.
+    pub fn columns(&self) -> Vec<ColumnSpec> {
         match self {
-            Marginals::Exact(engine) => engine.model(),
-            Marginals::Enumeration(model, _) => model,
+            Query::Beliefs(beliefs) => beliefs.columns(),
+            Query::Samples(sampler, _) => sample_columns(sampler.model()),
         }
     }
-}
 
-impl Query for Marginals {
-    fn columns(&self) -> Vec<ColumnSpec> {
-        let mut names = Names::default();
-        for label in self.model().labels() {
-            for category in label.categories() {
-                names.add(format!("{}={category}", label.name()), ColumnKind::Number);
+    /// The rows of the table for some rows of beliefs, of which the first has this place in the table, from 0.
+    pub fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> anyhow::Result<Answers> {
+        match self {
+            Query::Beliefs(beliefs) => Ok(beliefs.answer(rows, first_row)),
+            Query::Samples(sampler, sampling) => draw(sampler, Sampling { first_row, ..*sampling }, rows),
+        }
+    }
+
+    /// About how many multiplications a row takes.
+    pub fn work(&self) -> f64 {
+        match self {
+            Query::Beliefs(beliefs) => beliefs.work(),
+            Query::Samples(sampler, sampling) => {
+                1e5 + (sampling.n_samples * sampler.model().labels().len() * 100) as f64
             }
         }
-        names.add_ours("log_evidence", ColumnKind::Number);
-        names.add_ours("engine", ColumnKind::Text);
-        names.add_ours("status", ColumnKind::Text);
-        names.columns
     }
 
-    fn answer(&self, rows: &BeliefMatrix) -> Answers {
-        let posteriors = match self {
-            Marginals::Exact(engine) => engine.infer_batch(rows),
-            Marginals::Enumeration(_, engine) => engine.infer_batch(rows),
-        };
-        let n_rows = posteriors.n_rows();
-        let possible: Vec<bool> = (0..n_rows).map(|row| posteriors.is_possible(row)).collect();
-        let marginal = |column| {
-            let value = |row| posteriors.marginals(row).map(|marginals| marginals[column]);
-            Column::Number((0..n_rows).map(value).collect())
-        };
-        let mut columns: Vec<Column> = (0..self.model().n_categories()).map(marginal).collect();
-        let log_evidence = |row: usize| possible[row].then(|| posteriors.log_evidence(row));
-        columns.push(Column::Number((0..n_rows).map(log_evidence).collect()));
-        columns.extend(closing(posteriors.engine(), &possible));
-        Answers { columns, impossible: impossible(&possible) }
+    /// Which engines answer and why: a line for each.
+    pub fn reasons(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Query::Beliefs(beliefs) => {
+                let marginals = beliefs.marginals.iter().map(|it| ("marginals", it.reason()));
+                marginals.chain(beliefs.best.iter().map(|it| ("mpe", it.reason()))).collect()
+            }
+            Query::Samples(sampler, _) => {
+                let reason = match sampler.engine() {
+                    Engine::Gibbs => "gibbs: exact samples take more than the memory limit",
+                    _ => "junction tree: fits the memory limit",
+                };
+                vec![("samples", reason.to_owned())]
+            }
+        }
+    }
+}
+
+/// A line of the table: which row of beliefs, and which of its explanations.
+struct Line<'a> {
+    row: usize,
+    rank: usize,
+    best: Option<&'a MostProbable>,
+}
+
+impl Beliefs {
+    fn is_loopy(&self) -> bool {
+        self.marginals.as_ref().is_some_and(|engine| engine.engine() == Engine::Loopy)
     }
 
     fn work(&self) -> f64 {
-        match self {
-            Marginals::Exact(engine) => engine.cost().multiply_adds,
-            Marginals::Enumeration(model, _) => enumeration_work(model),
-        }
+        let marginals = self.marginals.as_ref().map_or(0.0, Marginals::work);
+        let sum = self.sum.as_ref().and_then(MarginalEngine::cost).map_or(0.0, |cost| cost.multiply_adds);
+        let best = self.best.as_ref().map_or(0.0, Explanations::work);
+        marginals + sum + best * self.top.unwrap_or(1) as f64
     }
-}
 
-impl Mpe {
-    /// Compiles junction trees.
-    pub fn exact(model: &Model, limits: Limits) -> prsl::Result<Mpe> {
-        let maximum = MaxProductTree::compile_within(model, limits)?;
-        let sum = match JunctionTree::compile_within(model, limits) {
-            Ok(engine) => Some(Box::new(engine)),
-            Err(prsl::Error::TooCostly { .. }) => None,
-            Err(error) => return Err(error),
+    /// The names of the columns that are about a label's marginals and its explanation.
+    fn label_columns(&self) -> (Vec<String>, Vec<String>) {
+        let labels = self.model.labels();
+        let category = |label: &Label| -> Vec<String> {
+            label.categories().iter().map(|category| format!("{}={category}", label.name())).collect()
         };
-        Ok(Mpe::Exact(Box::new(maximum), sum))
-    }
-
-    /// Lists all assignments.
-    pub fn enumeration(model: &Model) -> prsl::Result<Mpe> {
-        Ok(Mpe::Enumeration(model.clone(), Enumeration::compile(model)?))
-    }
-
-    fn model(&self) -> &Model {
-        match self {
-            Mpe::Exact(engine, _) => engine.model(),
-            Mpe::Enumeration(model, _) => model,
-        }
-    }
-
-    fn engine(&self) -> Engine {
-        match self {
-            Mpe::Exact(..) => Engine::JunctionTree,
-            Mpe::Enumeration(..) => Engine::Enumeration,
-        }
-    }
-
-    /// The best explanation of every row, and ln Z where it is affordable.
-    fn best(&self, rows: &BeliefMatrix) -> (Vec<Option<MostProbable>>, Option<Vec<f64>>) {
-        let (best, posteriors) = match self {
-            Mpe::Exact(maximum, sum) => {
-                (maximum.best_batch(rows), sum.as_ref().map(|engine| engine.infer_batch(rows)))
-            }
-            Mpe::Enumeration(_, engine) => {
-                let best = (0..rows.n_rows()).map(|row| engine.top(rows.row(row), 1).into_iter().next());
-                (best.collect(), Some(engine.infer_batch(rows)))
-            }
+        let marginals: Vec<String> = match &self.marginals {
+            Some(_) => labels.iter().flat_map(category).collect(),
+            None => Vec::new(),
         };
-        let log_evidence = posteriors.map(|p| (0..p.n_rows()).map(|row| p.log_evidence(row)).collect());
-        (best, log_evidence)
+        let prefix = if self.marginals.is_some() { "mpe:" } else { "" };
+        let best = match &self.best {
+            Some(_) => labels.iter().map(|label| format!("{prefix}{}", label.name())).collect(),
+            None => Vec::new(),
+        };
+        (marginals, best)
     }
-}
 
-impl Query for Mpe {
     fn columns(&self) -> Vec<ColumnSpec> {
-        let mut names = Names::default();
-        for label in self.model().labels() {
-            names.add(label.name().to_owned(), ColumnKind::Text);
+        use ColumnKind::{Boolean, Integer, Number, Text};
+        let (marginals, best) = self.label_columns();
+        // What is certain to be about a label keeps its name.
+        let mut names = Names::new(if marginals.is_empty() { &best } else { &marginals });
+        if self.top.is_some() {
+            ["row", "rank"].into_iter().for_each(|name| names.add_ours(name, Integer));
         }
-        names.add_ours("log_weight", ColumnKind::Number);
-        names.add_ours("log_probability", ColumnKind::Number);
-        names.add_ours("optimal", ColumnKind::Boolean);
-        names.add_ours("engine", ColumnKind::Text);
-        names.add_ours("status", ColumnKind::Text);
+        let both = !marginals.is_empty();
+        marginals.into_iter().for_each(|name| names.add(name, Number));
+        for name in best {
+            if both { names.add_ours(&name, Text) } else { names.add(name, Text) }
+        }
+        let is_loopy = self.is_loopy();
+        let log_evidence = if is_loopy { "log_evidence_bethe" } else { "log_evidence" };
+        let closing = [
+            (self.marginals.is_some(), log_evidence, Number),
+            (is_loopy, "sweeps", Integer),
+            (is_loopy, "residual", Number),
+            (self.best.is_some(), "log_weight", Number),
+            (self.best.is_some(), "log_probability", Number),
+            (self.best.is_some(), "optimal", Boolean),
+            (self.best.is_some(), "gap", Number),
+            (true, "engine", Text),
+            (self.marginals.is_some() && self.best.is_some(), "mpe_engine", Text),
+            (true, "status", Text),
+        ];
+        for (_, name, kind) in closing.into_iter().filter(|(wanted, ..)| *wanted) {
+            names.add_ours(name, kind);
+        }
         names.columns
     }
 
-    fn answer(&self, rows: &BeliefMatrix) -> Answers {
-        let (best, log_evidence) = self.best(rows);
-        let possible: Vec<bool> = best.iter().map(Option::is_some).collect();
-        let category = |(index, label): (usize, &prsl::Label)| {
+    fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> Answers {
+        let posteriors = self.marginals.as_ref().map(|engine| engine.infer_batch(rows));
+        let best = self.best.as_ref().map(|engine| engine.top_batch(rows, self.top.unwrap_or(1)));
+        let sum = self.sum.as_ref().map(|engine| engine.infer_batch(rows));
+        let row_status = |row: usize| {
+            let marginals = posteriors.as_ref().map_or(Status::Ok, |it| status(it, row));
+            let best = best.as_ref().map_or(Status::Ok, |it| explanation_status(it[row].first()));
+            marginals.max(best)
+        };
+        let status: Vec<Status> = (0..rows.n_rows()).map(row_status).collect();
+        let lines = lines(rows.n_rows(), best.as_deref());
+        let mut columns = Vec::new();
+        if self.top.is_some() {
+            columns.push(integers(&lines, |line| Some(first_row as i64 + line.row as i64 + 1)));
+            columns.push(integers(&lines, |line| line.best.map(|_| line.rank as i64)));
+        }
+        if let Some(posteriors) = &posteriors {
+            columns.extend(self.marginal_columns(posteriors, &lines));
+        }
+        if best.is_some() {
+            columns.extend(self.category_columns(&lines));
+        }
+        if let Some(posteriors) = &posteriors {
+            columns.extend(self.evidence_columns(posteriors, &lines));
+        }
+        if best.is_some() {
+            let log_evidence = sum.as_ref().or(posteriors.as_ref().filter(|_| !self.is_loopy()));
+            columns.extend(weight_columns(&lines, log_evidence));
+        }
+        columns.extend(self.engine_columns(&lines));
+        columns.push(texts(&lines, |line| {
+            // The marginals of a row are in all its lines, each with an explanation of its own.
+            let marginals = posteriors.as_ref().map_or(Status::Ok, |it| self::status(it, line.row));
+            let best = self.best.as_ref().map_or(Status::Ok, |_| explanation_status(line.best));
+            Some(marginals.max(best).name().to_owned())
+        }));
+        Answers { columns, status, posteriors, best }
+    }
+
+    fn marginal_columns(&self, posteriors: &Posteriors, lines: &[Line<'_>]) -> Vec<Column> {
+        let marginal = |index: usize| {
+            numbers(lines, |line| posteriors.marginals(line.row).map(|marginals| marginals[index]))
+        };
+        (0..self.model.n_categories()).map(marginal).collect()
+    }
+
+    fn category_columns(&self, lines: &[Line<'_>]) -> Vec<Column> {
+        let category = |(index, label): (usize, &Label)| {
             let name = |best: &MostProbable| label.categories()[best.assignment[index]].clone();
-            Column::Text(best.iter().map(|best| best.as_ref().map(name)).collect())
+            texts(lines, |line| line.best.map(name))
         };
-        let mut columns: Vec<Column> = self.model().labels().iter().enumerate().map(category).collect();
-        let log_weight = |best: &Option<MostProbable>| best.as_ref().map(|best| best.log_weight);
-        columns.push(Column::Number(best.iter().map(log_weight).collect()));
-        // No probability is above 1, whatever rounding says.
-        let log_probability =
-            |row: usize| Some((log_weight(&best[row])? - log_evidence.as_ref()?[row]).min(0.0));
-        columns.push(Column::Number((0..best.len()).map(log_probability).collect()));
-        columns.push(Column::Boolean(possible.iter().map(|possible| possible.then_some(true)).collect()));
-        columns.extend(closing(self.engine(), &possible));
-        Answers { columns, impossible: impossible(&possible) }
+        self.model.labels().iter().enumerate().map(category).collect()
     }
 
-    fn work(&self) -> f64 {
-        match self {
-            Mpe::Exact(maximum, sum) => {
-                let sum = sum.as_ref().map_or(0.0, |engine| engine.cost().multiply_adds);
-                maximum.cost().multiply_adds + sum
-            }
-            Mpe::Enumeration(model, _) => 2.0 * enumeration_work(model),
+    fn evidence_columns(&self, posteriors: &Posteriors, lines: &[Line<'_>]) -> Vec<Column> {
+        let possible = |line: &Line<'_>| posteriors.is_possible(line.row);
+        let mut columns =
+            vec![numbers(lines, |line| possible(line).then(|| posteriors.log_evidence(line.row)))];
+        if self.is_loopy() {
+            let stopped = |line: &Line<'_>| possible(line).then(|| posteriors.stopped(line.row));
+            columns.push(integers(lines, |line| stopped(line).map(|stopped| stopped.sweeps() as i64)));
+            columns.push(numbers(lines, |line| stopped(line).map(Stopped::residual)));
+        }
+        columns
+    }
+
+    fn engine_columns(&self, lines: &[Line<'_>]) -> Vec<Column> {
+        let marginals = self.marginals.iter().map(|engine| {
+            let name = engine.engine().name();
+            texts(lines, |_| Some(name.to_owned()))
+        });
+        let best = self.best.iter().map(|engine| {
+            let name = |line: &Line<'_>| line.best.map_or(engine.engine(), |best| best.engine).name();
+            texts(lines, |line| Some(name(line).to_owned()))
+        });
+        marginals.chain(best).collect()
+    }
+}
+
+/// One line for each explanation, and one for each row that has none.
+fn lines(n_rows: usize, best: Option<&[Vec<MostProbable>]>) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    for row in 0..n_rows {
+        let explanations = best.map_or(&[][..], |best| &best[row]);
+        let line = |(index, best)| Line { row, rank: index + 1, best: Some(best) };
+        lines.extend(explanations.iter().enumerate().map(line));
+        if explanations.is_empty() {
+            lines.push(Line { row, rank: 1, best: None });
         }
     }
+    lines
 }
 
-fn enumeration_work(model: &Model) -> f64 {
-    let assignments: f64 = model.labels().iter().map(|label| label.n_categories() as f64).product();
-    assignments * (model.labels().len() + model.rules().len()) as f64
-}
-
-/// The columns `engine` and `status`.
-fn closing(engine: Engine, possible: &[bool]) -> [Column; 2] {
-    let status = |possible: &bool| Some(if *possible { OK } else { IMPOSSIBLE }.to_owned());
+/// `log_weight`, `log_probability`, `optimal` and `gap`.
+fn weight_columns(lines: &[Line<'_>], exact: Option<&Posteriors>) -> [Column; 4] {
+    let log_weight = |line: &Line<'_>| finite(line.best?.log_weight);
+    let log_probability = |line: &Line<'_>| {
+        let exact = exact.filter(|it| !matches!(it.stopped(line.row), Stopped::Imprecise { .. }))?;
+        // No probability is above 1, whatever rounding says.
+        Some((log_weight(line)? - finite(exact.log_evidence(line.row))?).min(0.0))
+    };
+    let optimal = |line: &Line<'_>| line.best.map(MostProbable::is_optimal);
     [
-        Column::Text(vec![Some(engine.name().to_owned()); possible.len()]),
-        Column::Text(possible.iter().map(status).collect()),
+        numbers(lines, log_weight),
+        numbers(lines, log_probability),
+        Column::Boolean(lines.iter().map(optimal).collect()),
+        numbers(lines, |line| finite(line.best?.gap?)),
     ]
 }
 
-fn impossible(possible: &[bool]) -> Vec<usize> {
-    (0..possible.len()).filter(|&row| !possible[row]).collect()
+fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
+}
+
+fn numbers(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<f64>) -> Column {
+    Column::Number(lines.iter().map(value).collect())
+}
+
+fn integers(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<i64>) -> Column {
+    Column::Integer(lines.iter().map(value).collect())
+}
+
+fn texts(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<String>) -> Column {
+    Column::Text(lines.iter().map(value).collect())
+}
+
+fn status(posteriors: &Posteriors, row: usize) -> Status {
+    match posteriors.stopped(row) {
+        _ if !posteriors.is_possible(row) => Status::Impossible,
+        Stopped::Imprecise { .. } => Status::Imprecise,
+        Stopped::NotConverged { .. } => Status::NotConverged,
+        _ => Status::Ok,
+    }
+}
+
+fn explanation_status(best: Option<&MostProbable>) -> Status {
+    match best {
+        None => Status::Impossible,
+        Some(best) if !best.is_optimal() => Status::NotProven,
+        Some(_) => Status::Ok,
+    }
+}
+
+fn sample_columns(model: &Model) -> Vec<ColumnSpec> {
+    let labels: Vec<String> = model.labels().iter().map(|label| label.name().to_owned()).collect();
+    let mut names = Names::new(&labels);
+    ["row", "sample"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Integer));
+    labels.into_iter().for_each(|name| names.add(name, ColumnKind::Text));
+    ["engine", "status"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Text));
+    names.columns
+}
+
+/// A row from 1, and one of its samples with its number, if it has any.
+type Drawn = (u64, Option<(usize, Vec<usize>)>);
+
+/// Draws the samples of some rows; each has a line of its own, an impossible row has one without a sample.
+fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::Result<Answers> {
+    let mut lines: Vec<Drawn> = Vec::new();
+    let mut status = Vec::new();
+    for (row, samples) in (sampling.first_row + 1..).zip(sampler.sample_batch(rows, &sampling)) {
+        let samples: Option<Samples> =
+            samples.map_err(|error| anyhow::Error::new(error).context(format!("row {row}")))?;
+        status.push(if samples.is_some() { Status::Ok } else { Status::Impossible });
+        match samples {
+            Some(samples) => {
+                lines.extend((1..).zip(samples).map(|numbered| (row, Some(numbered))));
+            }
+            None => lines.push((row, None)),
+        }
+    }
+    let number = |line: &Drawn| line.1.as_ref().map(|(sample, _)| *sample as i64);
+    let mut columns = vec![
+        Column::Integer(lines.iter().map(|line| Some(line.0 as i64)).collect()),
+        Column::Integer(lines.iter().map(number).collect()),
+    ];
+    for (index, label) in sampler.model().labels().iter().enumerate() {
+        let category = |sample: &(usize, Vec<usize>)| label.categories()[sample.1[index]].clone();
+        columns.push(Column::Text(lines.iter().map(|line| line.1.as_ref().map(category)).collect()));
+    }
+    columns.push(Column::Text(vec![Some(sampler.engine().name().to_owned()); lines.len()]));
+    let name = |possible: bool| if possible { Status::Ok } else { Status::Impossible }.name().to_owned();
+    columns.push(Column::Text(lines.iter().map(|line| Some(name(line.1.is_some()))).collect()));
+    Ok(Answers { columns, status, posteriors: None, best: None })
 }
 
 /// The columns so far. Those that are not about a label give way to one that has their name.
-#[derive(Default)]
 struct Names {
     columns: Vec<ColumnSpec>,
+    taken: HashSet<String>,
 }
 
 impl Names {
+    /// No columns yet; these names will be those of labels.
+    fn new(labels: &[String]) -> Names {
+        Names { columns: Vec::new(), taken: labels.iter().cloned().collect() }
+    }
+
     fn add(&mut self, name: String, kind: ColumnKind) {
         self.columns.push(ColumnSpec::new(name, kind));
     }
 
     fn add_ours(&mut self, name: &str, kind: ColumnKind) {
         let mut name = name.to_owned();
-        while self.columns.iter().any(|column| column.name == name) {
+        while !self.taken.insert(name.clone()) {
             name.insert_str(0, "prsl_");
         }
         self.add(name, kind);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -35,6 +35,8 @@ pub enum Format {
 pub enum ColumnKind {
     /// Numbers.
     Number,
+    /// Whole numbers, such as the places of rows.
+    Integer,
     /// Text.
     Text,
     /// Yes or no, written `true` and `false`.
@@ -62,6 +64,8 @@ pub struct ColumnSpec {
 pub enum Column {
     /// Numbers.
     Number(Vec<Option<f64>>),
+    /// Whole numbers.
+    Integer(Vec<Option<i64>>),
     /// Text.
     Text(Vec<Option<String>>),
     /// Yes or no.
@@ -131,6 +135,7 @@ impl Column {
     pub fn len(&self) -> usize {
         match self {
             Column::Number(values) => values.len(),
+            Column::Integer(values) => values.len(),
             Column::Text(values) => values.len(),
             Column::Boolean(values) => values.len(),
         }
@@ -145,6 +150,7 @@ impl Column {
     pub fn kind(&self) -> ColumnKind {
         match self {
             Column::Number(_) => ColumnKind::Number,
+            Column::Integer(_) => ColumnKind::Integer,
             Column::Text(_) => ColumnKind::Text,
             Column::Boolean(_) => ColumnKind::Boolean,
         }
@@ -155,6 +161,7 @@ impl ColumnKind {
     fn describe(self) -> &'static str {
         match self {
             ColumnKind::Number => "numbers",
+            ColumnKind::Integer => "whole numbers",
             ColumnKind::Text => "text",
             ColumnKind::Boolean => "booleans",
         }
@@ -292,6 +299,7 @@ impl Sink {
         let field = |column: &ColumnSpec| {
             let kind = match column.kind {
                 ColumnKind::Number => DataType::Float64,
+                ColumnKind::Integer => DataType::Int64,
                 ColumnKind::Text => DataType::Utf8,
                 ColumnKind::Boolean => DataType::Boolean,
             };
@@ -369,6 +377,7 @@ impl Sink {
 fn array(column: &Column) -> ArrayRef {
     match column {
         Column::Number(values) => Arc::new(values.iter().copied().collect::<Float64Array>()),
+        Column::Integer(values) => Arc::new(values.iter().copied().collect::<Int64Array>()),
         Column::Text(values) => Arc::new(values.iter().map(Option::as_deref).collect::<StringArray>()),
         Column::Boolean(values) => Arc::new(values.iter().copied().collect::<BooleanArray>()),
     }
@@ -392,6 +401,12 @@ fn end_csv_line(line: &mut String) {
 fn push_csv_cell(line: &mut String, column: &Column, row: usize) -> std::result::Result<(), f64> {
     match column {
         Column::Number(values) => values[row].map_or(Ok(()), |value| push_number(line, value)),
+        Column::Integer(values) => {
+            if let Some(value) = values[row] {
+                line.push_str(&value.to_string());
+            }
+            Ok(())
+        }
         Column::Text(values) => {
             if let Some(text) = &values[row] {
                 push_csv_text(line, text);
@@ -416,6 +431,10 @@ fn push_json_value(line: &mut String, column: &Column, row: usize) -> std::resul
             }
             line.push_str("null");
         }
+        Column::Integer(values) => match values[row] {
+            Some(value) => line.push_str(&value.to_string()),
+            None => line.push_str("null"),
+        },
         Column::Text(values) => match &values[row] {
             Some(text) => push_json_text(line, text),
             None => line.push_str("null"),

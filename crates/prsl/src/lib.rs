@@ -36,8 +36,9 @@ pub use explain::{
 pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::{
-    BranchAndBound, Cost, Decoded, Enumeration, Gibbs, GibbsSettings, JunctionTree, Limits, Loopy,
-    LoopySettings, MaxProductTree, Sampler, Samples, Sampling, Schedule, SearchLimits,
+    BranchAndBound, Cost, Decoded, Enumeration, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree,
+    Limits, Loopy, LoopySettings, MAX_EXPLANATION_WORK, MAX_WORK, MarginalEngine, MaxProductTree, Sampler,
+    Samples, Sampling, Schedule, SearchLimits,
 };
 pub use json::json_schema;
 pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};

@@ -51,8 +51,9 @@ fn tables_that_do_not_fit() {
 #[test]
 fn plans_that_are_refused() {
     let folder = Folder::warehouse();
-    told("refused_marginals", &folder.prsl("predict warehouse.prsl beliefs.csv --memory 1"), 3);
-    told("refused_mpe", &folder.prsl("predict warehouse.prsl beliefs.csv --query mpe --memory 1"), 3);
+    let exact = "predict warehouse.prsl beliefs.csv --memory 1 --engine exact";
+    told("refused_marginals", &folder.prsl(exact), 3);
+    told("refused_samples", &folder.prsl(&format!("{exact} --query samples")), 3);
     told("refused_explanation", &folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --memory 1"), 3);
     let labels: String = (0..40).map(|label| format!("label l{label}\n")).collect();
     let folder = Folder::new(&[("large.prsl", &labels), ("b.csv", "l1\n0.5\n")]);
@@ -77,6 +78,25 @@ fn wrong_usage() {
         &folder.prsl("predict warehouse.prsl beliefs.csv --format parquet"),
         2,
     );
+}
+
+#[test]
+fn options_that_would_have_no_effect() {
+    let folder = Folder::warehouse();
+    let refused = |name: &str, options: &str| {
+        told(name, &folder.prsl(&format!("predict warehouse.prsl beliefs.csv {options}")), 2);
+    };
+    refused("top_of_marginals", "--top 3");
+    refused("top_of_loopy", "--query mpe --engine loopy --top 3");
+    refused("samples_of_marginals", "--samples 3");
+    refused("seed_of_marginals", "--seed 3");
+    refused("sweeps_of_exact", "--engine exact --max-sweeps 3");
+    refused("damping_of_mpe", "--query mpe --damping 0.5");
+    refused("damping_too_large", "--damping 1.5");
+    refused("time_limit_of_marginals", "--time-limit 1");
+    refused("no_time", "--query mpe --time-limit 0");
+    refused("samples_by_loopy", "--query samples --engine loopy");
+    refused("verified_samples", "--query samples --verify 3");
 }
 
 #[test]

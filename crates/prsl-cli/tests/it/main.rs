@@ -3,6 +3,7 @@
 mod cases;
 mod check;
 mod demo;
+mod engines;
 mod errors;
 mod explain;
 mod export;

@@ -22,7 +22,7 @@ fn four_digits(run: &crate::runner::Run, columns: &[&str]) -> Vec<String> {
 }
 
 /// The text with six decimals of every number that has more: the last digits are the engine's affair.
-fn rounded(text: &str) -> String {
+pub fn rounded(text: &str) -> String {
     let round = |piece: &str| match piece.parse::<f64>() {
         Ok(number) if piece.len() > 8 => format!("{number:.6}"),
         _ => piece.to_owned(),
@@ -58,7 +58,7 @@ fn the_worked_example_explained_jointly() {
     for engine in ["exact", "enumeration"] {
         let run =
             folder.prsl(&format!("predict warehouse.prsl beliefs.csv --query mpe --engine {engine}")).done();
-        let header = "activity,feet,hands,log_weight,log_probability,optimal,engine,status";
+        let header = "activity,feet,hands,log_weight,log_probability,optimal,gap,engine,status";
         assert_eq!(run.stdout.lines().next(), Some(header));
         let best = ["activity", "feet", "hands", "optimal", "status"].map(|column| run.cell(1, column));
         assert_eq!(best, ["overhead", "standing", "high", "true", "ok"]);
@@ -79,7 +79,7 @@ fn gaps_observations_and_contradictions() {
 #[test]
 fn every_format_says_the_same() {
     let folder = mixed();
-    for query in ["marginals", "mpe"] {
+    for query in ["marginals", "mpe", "both"] {
         for name in ["out.csv", "out.jsonl", "out.parquet"] {
             let run = folder.prsl(&format!("predict warehouse.prsl mixed.csv --query {query} -o {name}"));
             assert_eq!((run.code, run.stdout.as_str()), (0, ""), "{run}");
@@ -191,7 +191,7 @@ fn labels_named_like_our_columns() {
         ("b.csv", "engine\n0.5\n"),
     ]);
     let run = folder.prsl("predict m.prsl b.csv --query mpe").done();
-    let header = "engine,status,log_weight,log_probability,optimal,prsl_engine,prsl_status";
+    let header = "engine,status,log_weight,log_probability,optimal,gap,prsl_engine,prsl_status";
     assert_eq!(run.stdout.lines().next(), Some(header));
 }
 

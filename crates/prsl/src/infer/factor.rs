@@ -1,6 +1,6 @@
 //! Rules as inference sees them: their shapes recognized, categories that no rule tells apart merged.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::diagram::Diagram;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub(crate) struct Factor {
     /// Entries of its full table.
     pub(crate) table_size: f64,
     /// Its decision diagram, once it was asked for; `None` inside if that is too large.
-    diagram: OnceCell<Option<Diagram>>,
+    diagram: OnceLock<Option<Diagram>>,
 }
 
 /// The model's rules with their shapes, and its labels' states.
@@ -148,7 +148,7 @@ impl Factor {
         };
         let table_size = scope.iter().map(|l| states.representatives[l.index()].len() as f64).product();
         let weights = if flipped { [p, 1.0 - p] } else { [1.0 - p, p] };
-        Self { rule: id, shape, weights, flipped, table_size, diagram: OnceCell::new() }
+        Self { rule: id, shape, weights, flipped, table_size, diagram: OnceLock::new() }
     }
 }
 

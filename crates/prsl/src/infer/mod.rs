@@ -1,6 +1,7 @@
 //! Engines: a model is compiled once and answers many rows.
 
 pub(crate) mod branch_and_bound;
+pub(crate) mod choice;
 pub(crate) mod diagram;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
@@ -12,6 +13,7 @@ pub(crate) mod sampler;
 pub(crate) mod semiring;
 
 pub use branch_and_bound::{BranchAndBound, SearchLimits};
+pub use choice::{ExplanationEngine, MAX_EXPLANATION_WORK, MAX_WORK, MarginalEngine};
 pub use enumeration::Enumeration;
 pub use gibbs::{Gibbs, GibbsSettings};
 pub use junction_tree::{Cost, JunctionTree, Limits};

@@ -27,6 +27,25 @@ pub struct MaxProductTree {
     runner: Runner<MaxProduct>,
 }
 
+/// A plan for [`MaxProductTree`], whose cost is known and whose tables are not laid out yet.
+pub(crate) struct MaxProductPlan {
+    compilation: Compilation,
+}
+
+impl MaxProductPlan {
+    pub(crate) fn new(model: &Model, limits: Limits) -> Result<Self> {
+        Ok(Self { compilation: Compilation::new(model, Aim::Maximum, Split::Or, limits)? })
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        self.compilation.cost()
+    }
+
+    pub(crate) fn tree(&self) -> Result<MaxProductTree> {
+        Ok(MaxProductTree { runner: self.compilation.runner()? })
+    }
+}
+
 /// Two weights this close are a tie as far as rounding can tell.
 const TIE: f64 = 1e-9;
 
@@ -38,7 +57,7 @@ impl MaxProductTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        Ok(Self { runner: Compilation::new(model, Aim::Maximum, Split::Or, limits)?.runner()? })
+        MaxProductPlan::new(model, limits)?.tree()
     }
 
     /// The model it was compiled from.

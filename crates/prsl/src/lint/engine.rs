@@ -3,7 +3,8 @@
 use std::cell::OnceCell;
 
 use crate::error::{Error, Result};
-use crate::infer::{JunctionTree, MaxProductTree};
+use crate::infer::choice::marginal_reason;
+use crate::infer::{JunctionTree, Limits, MaxProductTree};
 use crate::model::Model;
 use crate::posterior::MostProbable;
 
@@ -18,9 +19,10 @@ impl<'m> Engine<'m> {
         Self { model, sum: OnceCell::new(), max: OnceCell::new() }
     }
 
-    /// What the marginals of a row take, in words; an error if that is too much.
-    pub(super) fn cost(&self) -> Result<String> {
-        Ok(self.sum()?.cost().to_string())
+    /// Which engine suits the model and why, in words.
+    pub(super) fn reason(&self) -> Result<String> {
+        let sum = self.sum();
+        marginal_reason(sum.as_ref().map(|sum| sum.cost()), Limits::default())
     }
 
     /// The marginals of a row: a number per category, in the model's order.

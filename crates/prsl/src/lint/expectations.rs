@@ -16,8 +16,8 @@ const TIE: f64 = 1e-9;
 pub(super) fn check(report: &mut Report<'_>) {
     let model = report.model();
     let engine = Engine::new(model);
-    let message = match engine.cost() {
-        Ok(cost) => format!("exact inference takes {cost}"),
+    let message = match engine.reason() {
+        Ok(reason) => format!("inference: {reason}"),
         Err(error) => error.to_string(),
     };
     report.add(Severity::Note, "inference-cost", 0..0, message);

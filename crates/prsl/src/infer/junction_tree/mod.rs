@@ -2,7 +2,7 @@
 
 pub(crate) mod network;
 mod order;
-mod plan;
+pub(crate) mod plan;
 pub(crate) mod runner;
 mod sample;
 mod search;

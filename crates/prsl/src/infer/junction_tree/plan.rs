@@ -88,7 +88,8 @@ impl std::fmt::Display for Cost {
     }
 }
 
-fn quantity(x: f64) -> String {
+/// A number for people: `20,000`, and from a million on `2.0e9`.
+pub(crate) fn quantity(x: f64) -> String {
     if x < 1e6 {
         let digits = format!("{x:.0}");
         let mut grouped = String::new();

@@ -77,6 +77,11 @@ impl Compilation {
         Ok(Self { model: model.clone(), factors, best, aim, limits })
     }
 
+    /// What the plan takes, before all is laid out.
+    pub(crate) fn cost(&self) -> Cost {
+        self.best.outline.cost
+    }
+
     /// Whether any rule is taken apart with signs.
     pub(crate) fn is_signed(&self) -> bool {
         let apart = |(factor, form): (&Factor, &Form)| {

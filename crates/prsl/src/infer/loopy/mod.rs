@@ -84,7 +84,7 @@ impl LoopySettings {
         }
     }
 
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let expect = |holds: bool, setting: &'static str, value: f64, wanted: &'static str| {
             if holds { Ok(()) } else { Err(Error::Setting { setting, value, wanted }) }
         };

@@ -1,0 +1,124 @@
+//! Whatever engine is chosen, it answers like enumeration, and says why it was chosen.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use prsl::{
+    Engine, Enumeration, ExplanationEngine, Limits, LoopySettings, MarginalEngine, Model, SearchLimits,
+};
+use prsl_testkit::{EXACT, close, simulated, small_model, small_tree};
+
+/// Nothing fits into it.
+const TINY: Limits = Limits { memory: 1 };
+
+fn many(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn has_rules_between_labels(model: &Model) -> bool {
+    model.rules().iter().any(|rule| rule.probability() != 0.5)
+}
+
+proptest! {
+    #![proptest_config(many(300))]
+
+    #[test]
+    fn marginals_are_those_of_enumeration((model, rows) in small_model()) {
+        let engine = MarginalEngine::compile(&model, Limits::default(), LoopySettings::default())?;
+        let (found, expected) = (engine.infer_batch(&rows), Enumeration::compile(&model)?.infer_batch(&rows));
+        prop_assert_eq!((engine.engine(), found.engine()), (Engine::JunctionTree, Engine::JunctionTree));
+        prop_assert!(engine.reason().starts_with("junction tree: "), "{}", engine.reason());
+        for row in 0..rows.n_rows() {
+            prop_assert_eq!(found.is_possible(row), expected.is_possible(row));
+            prop_assert!(close(found.log_evidence(row), expected.log_evidence(row), EXACT));
+            for (a, b) in found.marginals(row).into_iter().flatten().zip(expected.marginals(row).into_iter().flatten()) {
+                prop_assert!(close(*a, *b, EXACT));
+            }
+        }
+    }
+
+    #[test]
+    fn explanations_are_those_of_enumeration_by_either_engine((model, rows) in small_model()) {
+        let oracle = Enumeration::compile(&model)?;
+        for limits in [Limits::default(), TINY] {
+            let engine = ExplanationEngine::compile(&model, limits, SearchLimits::default())?;
+            let best = engine.best_batch(&rows);
+            for (row, best) in best.into_iter().enumerate() {
+                let (found, expected) = (engine.top(rows.row(row), 3), oracle.top(rows.row(row), 3));
+                prop_assert_eq!(found.len(), expected.len());
+                for (found, expected) in found.iter().zip(&expected) {
+                    prop_assert!(close(found.log_weight, expected.log_weight, 10.0 * EXACT));
+                    prop_assert!(found.is_optimal());
+                }
+                let weight = best.as_ref().map(|best| best.log_weight);
+                match (weight, expected.first()) {
+                    (Some(a), Some(b)) => prop_assert!(close(a, b.log_weight, 10.0 * EXACT)),
+                    (a, b) => prop_assert_eq!(a.is_some(), b.is_some()),
+                }
+            }
+        }
+    }
+
+    /// Without circles loopy propagation is exact too.
+    #[test]
+    fn without_memory_marginals_are_loopy((model, rows) in small_tree()) {
+        let engine = MarginalEngine::compile(&model, TINY, LoopySettings::default())?;
+        prop_assume!(has_rules_between_labels(&model) && engine.engine() == Engine::Loopy);
+        prop_assert!(engine.reason().starts_with("loopy: exact inference needs "), "{}", engine.reason());
+        prop_assert!(engine.reason().ends_with("more than the limit of 1 bytes"), "{}", engine.reason());
+        let (found, expected) = (engine.infer_batch(&rows), Enumeration::compile(&model)?.infer_batch(&rows));
+        for row in (0..rows.n_rows()).filter(|&row| expected.is_possible(row)) {
+            for (a, b) in found.marginals(row).expect("possible").iter().zip(expected.marginals(row).expect("possible")) {
+                prop_assert!(close(*a, *b, 1e-9));
+            }
+        }
+    }
+}
+
+const WEATHER: &str = "label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain";
+
+#[test]
+fn reasons_are_sentences_for_people() {
+    let model = Model::parse(WEATHER).expect("a model");
+    let marginals = |limits| {
+        let engine = MarginalEngine::compile(&model, limits, LoopySettings::default()).expect("any engine");
+        engine.reason().to_owned()
+    };
+    let explanations = |limits| {
+        let engine = ExplanationEngine::compile(&model, limits, SearchLimits::default()).expect("any engine");
+        engine.reason().to_owned()
+    };
+    let reasons =
+        [marginals(Limits::default()), marginals(TINY), explanations(Limits::default()), explanations(TINY)];
+    insta::assert_snapshot!(reasons.join("\n"));
+}
+
+#[test]
+fn settings_are_checked_even_where_they_are_not_used() {
+    let model = Model::parse(WEATHER).expect("a model");
+    let settings = LoopySettings { damping: 1.5, ..LoopySettings::default() };
+    let error = MarginalEngine::compile(&model, Limits::default(), settings).err().expect("refused");
+    assert!(matches!(error, prsl::Error::Setting { setting: "damping", .. }));
+}
+
+/// Branch and bound without a single node leaves proofs to the tree.
+#[test]
+fn the_tree_finishes_what_branch_and_bound_does_not() {
+    let (model, rows) = simulated(20, 28, 12, 1);
+    let nothing = SearchLimits { nodes: 0, time: Duration::ZERO };
+    let engine = ExplanationEngine::compile(&model, Limits::default(), nothing).expect("an engine");
+    assert_eq!(engine.engine(), Engine::BranchAndBound, "{}", engine.reason());
+    let best = engine.best_batch(&rows);
+    assert!(best.iter().flatten().all(prsl::MostProbable::is_optimal));
+    let by_tree = best.iter().flatten().filter(|best| best.engine == Engine::JunctionTree).count();
+    assert!(by_tree > 0, "all {} rows were proven without a node", best.len());
+    let alone = ExplanationEngine::compile(&model, TINY, nothing).expect("an engine");
+    assert!(alone.best_batch(&rows).iter().flatten().any(|best| !best.is_optimal()));
+}
+
+#[test]
+fn engines_are_shared_by_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<MarginalEngine>();
+    shared::<ExplanationEngine>();
+}
