@@ -257,8 +257,8 @@ impl Section<'_> {
         let mut table = Table::new([
             "labels",
             "setting",
-            "models",
-            "rows",
+            "models compared",
+            "rows compared",
             "correlation",
             "mean error",
             "largest error",
