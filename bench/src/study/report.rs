@@ -58,7 +58,7 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
     let heading = Block::Heading("The paper's numbers and ours".to_owned());
     let headlines = headlines(measured);
     if headlines.is_empty() {
-        let text = "The authors' models were not at hand, so that nothing is compared with the paper.";
+        let text = "None of the authors' models was measured, so that nothing is compared with the paper.";
         return vec![heading, Block::Text(text.to_owned())];
     }
     let mut table = Table::new([
@@ -158,17 +158,18 @@ const MPE_METHODS: [(Method, &str); 4] = [
     (Method::BranchAndBound, "branch and bound"),
 ];
 
+/// Settings come first everywhere, so that a color means the same in all figures.
 const MARGINAL_TASKS: [(Task, &str); 3] = [
-    (Task::Marginals, "junction tree (exact)"),
     (Task::LoopyMarginals(Setting::Authors), "loopy, authors' setting"),
     (Task::LoopyMarginals(Setting::Default), "loopy, default setting"),
+    (Task::Marginals, "junction tree (exact)"),
 ];
 
 const MPE_TASKS: [(Task, &str); 4] = [
-    (Task::Tree, "max-product tree (exact)"),
-    (Task::BranchAndBound, "branch and bound (exact)"),
     (Task::LoopyBest(Setting::Authors), "loopy, authors' setting"),
     (Task::LoopyBest(Setting::Default), "loopy, default setting"),
+    (Task::Tree, "max-product tree (exact)"),
+    (Task::BranchAndBound, "branch and bound (exact)"),
 ];
 
 impl Section<'_> {
@@ -256,8 +257,8 @@ impl Section<'_> {
         let mut table = Table::new([
             "labels",
             "setting",
-            "models",
-            "rows",
+            "models compared",
+            "rows compared",
             "correlation",
             "mean error",
             "largest error",
