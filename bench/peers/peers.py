@@ -398,7 +398,7 @@ class Peer:
 PEERS = [
     Peer("marginals", "pyAgrum", PyAgrumTables, 40),
     Peer("marginals", "pyAgrum, rules split by hand", PyAgrumSplit, 60),
-    # Its trees depend on Python's hash seed. At 20 labels most do not end in time, and one gave marginals that a direct
+    # Its trees depend on Python's hash seed. At 20 labels some do not end in time, and one gave marginals that a direct
     # sum, pyAgrum and prsl contradict.
     Peer("marginals", "pgmpy", Pgmpy, 10),
     Peer("marginals", "ProbLog", ProbLog, 10),
