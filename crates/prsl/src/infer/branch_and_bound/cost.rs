@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::infer::factor::{Factor, Factors, Shape, States};
 use crate::label::LabelId;
 use crate::model::Model;
@@ -197,12 +197,7 @@ impl Costs {
                 Chain::noisy_or(&q, factor.weights)
             }
             Shape::Logical(_) => {
-                let diagram = factors.diagram(factor).ok_or_else(|| Error::TooCostly {
-                    what: format!("rule `{}`", self.model.rule_name(factor.rule)),
-                    needed: "a decision diagram with more than 4096 states a level".to_owned(),
-                    limit: "4096".to_owned(),
-                    advice: "split it into several rules".to_owned(),
-                })?;
+                let diagram = factors.require_diagram(factor)?;
                 let level = |level: &crate::infer::diagram::Level| Level {
                     n_states: level.n_states,
                     n_groups: level.n_choices,
