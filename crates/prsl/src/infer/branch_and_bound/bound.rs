@@ -20,22 +20,38 @@
 //! at least 0, because the μⱼ(yⱼ) of all labels together are at most n times what is left of (2) at y. No assignment with yⱼ = x costs
 //! less than c + μⱼ(x): categories for which that is not below the best known cost are out.
 
+use std::collections::VecDeque;
+use std::ops::Range;
+
 use super::cost::{Chain, CostFunction, Costs, Form};
-use crate::label::LabelId;
 
 /// Costs moved between labels and rules, and the lower bound that came out of it. All changes can be taken back.
 pub(crate) struct Bound<'a> {
     pub(crate) costs: &'a Costs,
+    /// −ln of every category's belief.
+    pub(crate) beliefs: Vec<f64>,
     /// c of (1).
     pub(crate) constant: f64,
     /// u of every category, ∞ for those that are out, then the messages of all functions.
     values: Vec<f64>,
-    /// What was changed since the start, and what it was before.
-    trail: Vec<(usize, f64)>,
-    /// Functions that may say more than they did.
-    queue: std::collections::VecDeque<usize>,
-    queued: Vec<bool>,
+    /// How many categories each label has left.
+    n_left: Vec<usize>,
+    trail: Option<Trail>,
+    agenda: Agenda,
     scratch: Scratch,
+}
+
+/// What was changed, and what it was before.
+#[derive(Default)]
+struct Trail {
+    changes: Vec<Range<usize>>,
+    values: Vec<f64>,
+}
+
+/// Functions that may say more than they did.
+struct Agenda {
+    queue: VecDeque<usize>,
+    queued: Vec<bool>,
 }
 
 /// Room for one update.
@@ -53,7 +69,7 @@ struct Scratch {
 /// Where things stood, to be gone back to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
-    trail: usize,
+    n_changes: usize,
     pub(crate) constant: f64,
 }
 
@@ -63,55 +79,65 @@ const NOTICEABLE: f64 = 5e-2;
 impl<'a> Bound<'a> {
     /// The beliefs' costs; `None` if they exclude everything.
     pub(crate) fn new(costs: &'a Costs, row: &[f64]) -> Option<Self> {
-        let mut values: Vec<f64> = row.iter().map(|belief| -belief.ln()).collect();
+        let beliefs: Vec<f64> = row.iter().map(|belief| -belief.ln()).collect();
+        let mut values = Vec::with_capacity(row.len() + costs.n_messages);
+        values.extend_from_slice(&beliefs);
         values.resize(row.len() + costs.n_messages, 0.0);
         let mut bound = Self {
             costs,
+            beliefs,
             constant: costs.constant,
             values,
-            trail: Vec::new(),
-            queue: std::collections::VecDeque::new(),
-            queued: vec![false; costs.functions.len()],
+            n_left: Vec::new(),
+            trail: None,
+            agenda: Agenda { queue: VecDeque::new(), queued: vec![false; costs.functions.len()] },
             scratch: Scratch::default(),
         };
-        for label in costs.model.label_ids() {
-            let block = &mut bound.values[costs.model.block(label)];
-            let least = block.iter().copied().fold(f64::INFINITY, f64::min);
+        for label in 0..costs.of_label.len() {
+            let block = &mut bound.values[costs.categories(label)];
+            let least = block.iter().copied().fold(f64::INFINITY, lesser);
             if least == f64::INFINITY {
                 return None;
             }
             block.iter_mut().for_each(|cost| *cost -= least);
             bound.constant += least;
         }
+        bound.count();
         (bound.constant < f64::INFINITY).then_some(bound)
     }
 
     /// Takes out all but the cheapest of the categories that no rule tells apart.
     pub(crate) fn drop_dominated(&mut self) {
-        for label in self.costs.model.label_ids() {
-            let block = self.costs.model.block(label);
-            let states = &self.costs.states.of_category[label.index()];
+        for (label, states) in self.costs.states.of_category.iter().enumerate() {
+            let start = self.costs.categories(label).start;
             for (category, &state) in states.iter().enumerate() {
-                let cost = self.values[block.start + category];
+                let cost = self.values[start + category];
                 let dominated = |other: usize| {
-                    let rival = self.values[block.start + other];
+                    let rival = self.values[start + other];
                     states[other] == state && (rival < cost || (rival == cost && other < category))
                 };
                 if (0..states.len()).any(dominated) {
-                    self.values[block.start + category] = f64::INFINITY;
+                    self.values[start + category] = f64::INFINITY;
                 }
             }
         }
+        self.count();
+    }
+
+    /// Counts the categories that are left.
+    fn count(&mut self) {
+        let n_left = |label: usize| self.unary(label).iter().filter(|cost| **cost < f64::INFINITY).count();
+        self.n_left = (0..self.costs.of_label.len()).map(n_left).collect();
     }
 
     /// u of a label's categories.
     pub(crate) fn unary(&self, label: usize) -> &[f64] {
-        &self.values[self.costs.model.block(LabelId::new(label))]
+        &self.values[self.costs.categories(label)]
     }
 
     /// Whether a label has one category left.
     pub(crate) fn is_decided(&self, label: usize) -> bool {
-        self.unary(label).iter().filter(|cost| **cost < f64::INFINITY).count() == 1
+        self.n_left[label] == 1
     }
 
     /// For every label its cheapest category.
@@ -130,81 +156,65 @@ impl<'a> Bound<'a> {
     /// θ of a function for an assignment.
     pub(crate) fn slack(&self, function: usize, assignment: &[usize]) -> f64 {
         let f = &self.costs.functions[function];
-        let first = self.costs.model.n_categories() + f.start;
-        let messages: f64 = f
-            .places
-            .iter()
-            .map(|place| self.values[first + place.messages.start + assignment[place.label]])
-            .sum();
+        let own = &self.values[self.costs.messages(f)];
+        let messages: f64 =
+            f.places.iter().map(|place| own[place.messages.start + assignment[place.label]]).sum();
         self.costs.cost(function, assignment) + messages
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        Mark { trail: self.trail.len(), constant: self.constant }
+    /// From here on changes can be taken back.
+    pub(crate) fn start_recording(&mut self) -> Mark {
+        self.trail.get_or_insert_default();
+        self.mark()
     }
 
-    /// Forgets the way here: it cannot be gone back any more.
-    pub(crate) fn settle(&mut self) {
-        self.trail.clear();
+    pub(crate) fn mark(&self) -> Mark {
+        let n_changes = self.trail.as_ref().map_or(0, |trail| trail.changes.len());
+        Mark { n_changes, constant: self.constant }
     }
 
     /// Takes back everything since the mark.
     pub(crate) fn undo(&mut self, mark: Mark) {
-        for (at, value) in self.trail.drain(mark.trail..).rev() {
-            self.values[at] = value;
+        let trail = self.trail.as_mut().expect("changes are recorded once there are marks to go back to");
+        for changed in trail.changes.drain(mark.n_changes..).rev() {
+            let saved = trail.values.len() - changed.len();
+            self.values[changed].copy_from_slice(&trail.values[saved..]);
+            trail.values.truncate(saved);
         }
         self.constant = mark.constant;
-    }
-
-    fn set(&mut self, at: usize, value: f64) {
-        self.trail.push((at, self.values[at]));
-        self.values[at] = value;
+        self.count();
     }
 
     /// Leaves a label this category alone; its functions are to be looked at.
     pub(crate) fn decide(&mut self, label: usize, category: usize) {
-        let block = self.costs.model.block(LabelId::new(label));
-        for at in block.clone() {
-            if at != block.start + category && self.values[at] < f64::INFINITY {
-                self.set(at, f64::INFINITY);
-            }
-        }
-        self.lift(label);
+        self.take_out(label, |other| other != category);
     }
 
     /// Takes a category out; the label's functions are to be looked at.
     pub(crate) fn exclude(&mut self, label: usize, category: usize) {
-        let block = self.costs.model.block(LabelId::new(label));
-        self.set(block.start + category, f64::INFINITY);
-        self.lift(label);
+        self.take_out(label, |other| other == category);
     }
 
-    /// Moves what all categories of a label cost at least into the bound.
-    fn lift(&mut self, label: usize) {
-        let block = self.costs.model.block(LabelId::new(label));
-        let least = self.values[block.clone()].iter().copied().fold(f64::INFINITY, f64::min);
+    /// Takes categories out, and moves what all others cost at least into the bound.
+    fn take_out(&mut self, label: usize, out: impl Fn(usize) -> bool) {
+        let block = self.costs.categories(label);
+        save(&mut self.trail, &self.values, block.clone());
+        let costs = &mut self.values[block];
+        costs.iter_mut().enumerate().filter(|(at, _)| out(*at)).for_each(|(_, cost)| *cost = f64::INFINITY);
+        self.n_left[label] = costs.iter().filter(|cost| **cost < f64::INFINITY).count();
+        let least = costs.iter().copied().fold(f64::INFINITY, lesser);
         self.constant += least;
         if least > 0.0 && least < f64::INFINITY {
-            for at in block {
-                if self.values[at] < f64::INFINITY {
-                    self.set(at, self.values[at] - least);
-                }
-            }
+            costs.iter_mut().for_each(|cost| *cost -= least);
         }
-        self.look_at(label);
-    }
-
-    /// Puts the functions of a label on the list.
-    fn look_at(&mut self, label: usize) {
-        for &function in &self.costs.of_label[label] {
-            self.enqueue(function);
+        for &(function, _) in &self.costs.of_label[label] {
+            self.agenda.add(function);
         }
     }
 
+    /// Puts a function on the list of those to be updated.
     pub(crate) fn enqueue(&mut self, function: usize) {
-        if !std::mem::replace(&mut self.queued[function], true) {
-            self.queue.push_back(function);
-        }
+        self.agenda.add(function);
     }
 
     /// Updates the functions on the list, and those that this gives reason to, at most `budget` times. `false` if nothing
@@ -213,123 +223,151 @@ impl<'a> Bound<'a> {
         let mut left = budget;
         let mut alive = self.constant < upper;
         while alive && left > 0 {
-            let Some(function) = self.queue.pop_front() else { break };
-            self.queued[function] = false;
+            let Some(function) = self.agenda.next() else { break };
             alive = self.update(function, upper);
             left -= 1;
         }
-        while let Some(function) = self.queue.pop_front() {
-            self.queued[function] = false;
-        }
+        while self.agenda.next().is_some() {}
         alive
     }
 
     /// One update, see above; `false` if nothing below `upper` is left.
     fn update(&mut self, function: usize, upper: f64) -> bool {
-        let f = &self.costs.functions[function];
-        let first = self.costs.model.n_categories() + f.start;
-        self.scratch.complete(f, &self.values, first);
-        let least = self.scratch.completion.iter().copied().fold(f64::INFINITY, f64::min);
+        let Self { costs, values, n_left, scratch, trail, agenda, .. } = self;
+        let f = &costs.functions[function];
+        if trail.is_some() {
+            save(trail, values, costs.messages(f));
+            f.places.iter().for_each(|place| save(trail, values, costs.categories(place.label)));
+        }
+        let (unary, messages) = values.split_at_mut(costs.model.n_categories());
+        let messages = &mut messages[f.start..][..f.messages.len()];
+        scratch.complete(f, unary, messages);
+        let least = scratch.take_least(f);
         self.constant += least;
         if self.constant >= upper {
             return false;
         }
-        // What is left of μ, in place of what was held; ∞ for what is out.
-        let n_open = f.places.iter().filter(|place| self.scratch.is_open(place.messages.clone())).count();
+        let room = upper - self.constant;
+        let n_open = f.places.iter().filter(|place| n_left[place.label] > 1).count();
         let share = 1.0 / n_open.max(1) as f64;
-        for (index, place) in f.places.iter().enumerate() {
-            let (mut noticed, mut possible) = (false, false);
-            for message in place.messages.clone() {
-                let held = self.scratch.held[message];
-                if held == f64::INFINITY {
-                    continue;
-                }
-                let group = f.groups[message];
-                let left = held - self.scratch.least[group] + self.scratch.completion[group] - least;
-                let category = f.categories[message];
-                let before = self.values[category];
-                if self.constant + left >= upper {
-                    self.set(category, f64::INFINITY);
-                    noticed = true;
-                    continue;
-                }
-                possible = true;
-                let now = left.max(0.0) * share;
-                noticed |= (now - before).abs() > NOTICEABLE;
-                self.set(category, now);
-                let taken = if index == 0 { least } else { 0.0 };
-                self.set(first + message, held - now - taken);
+        let mut last_noticed = None;
+        for ((about, &held), message) in f.messages.iter().zip(&scratch.held).zip(messages) {
+            if held == f64::INFINITY {
+                continue;
             }
-            if !possible {
-                return false;
-            }
-            if noticed {
-                for &other in &self.costs.of_label[place.label] {
-                    if other != function {
-                        self.enqueue(other);
-                    }
+            // What is left of μ; too much of it, and the category is out.
+            let left = held + scratch.completion[about.group];
+            let cost = &mut unary[about.category];
+            let before = *cost;
+            if left < room {
+                *cost = left.max(0.0) * share;
+                *message = held - *cost - if about.label == f.places[0].label { least } else { 0.0 };
+            } else {
+                *cost = f64::INFINITY;
+                n_left[about.label] -= 1;
+                if n_left[about.label] == 0 {
+                    return false;
                 }
+            }
+            if (*cost - before).abs() > NOTICEABLE && last_noticed != Some(about.label) {
+                last_noticed = Some(about.label);
+                let others = costs.of_label[about.label].iter().filter(|(other, _)| *other != function);
+                others.for_each(|&(other, _)| agenda.add(other));
             }
         }
         true
     }
 }
 
-impl Scratch {
-    /// Whether a label has several categories left.
-    fn is_open(&self, messages: std::ops::Range<usize>) -> bool {
-        self.held[messages].iter().filter(|held| **held < f64::INFINITY).count() > 1
+/// Remembers values, if that is asked for.
+fn save(trail: &mut Option<Trail>, values: &[f64], range: Range<usize>) {
+    if let Some(trail) = trail {
+        trail.values.extend_from_slice(&values[range.clone()]);
+        trail.changes.push(range);
+    }
+}
+
+impl Agenda {
+    fn add(&mut self, function: usize) {
+        if !std::mem::replace(&mut self.queued[function], true) {
+            self.queue.push_back(function);
+        }
     }
 
+    fn next(&mut self) -> Option<usize> {
+        let function = self.queue.pop_front()?;
+        self.queued[function] = false;
+        Some(function)
+    }
+}
+
+impl Scratch {
     /// (2) for every group of a function's labels.
-    fn complete(&mut self, f: &CostFunction, values: &[f64], first: usize) {
+    fn complete(&mut self, f: &CostFunction, unary: &[f64], messages: &[f64]) {
         let n_groups = f.n_groups();
         self.held.clear();
+        self.held
+            .extend(f.messages.iter().zip(messages).map(|(about, message)| message + unary[about.category]));
         self.least.clear();
         self.least.resize(n_groups, f64::INFINITY);
-        for (message, &category) in f.categories.iter().enumerate() {
-            let held = values[first + message] + values[category];
-            self.held.push(held);
-            let least = &mut self.least[f.groups[message]];
-            *least = if held < *least { held } else { *least };
+        for (about, &held) in f.messages.iter().zip(&self.held) {
+            self.least[about.group] = lesser(held, self.least[about.group]);
         }
         self.completion.clear();
         self.completion.resize(n_groups, f64::INFINITY);
         match &f.form {
+            Form::Table(table) if f.is_binary => match f.places.len() {
+                1 => complete_binary::<1, 2>(&self.least, table, &mut self.completion),
+                2 => complete_binary::<2, 4>(&self.least, table, &mut self.completion),
+                3 => complete_binary::<3, 8>(&self.least, table, &mut self.completion),
+                4 => complete_binary::<4, 16>(&self.least, table, &mut self.completion),
+                5 => complete_binary::<5, 32>(&self.least, table, &mut self.completion),
+                6 => complete_binary::<6, 64>(&self.least, table, &mut self.completion),
+                _ => self.complete_table(f, table),
+            },
             Form::Table(table) => self.complete_table(f, table),
             Form::Chain(chain) => self.complete_chain(f, chain),
         }
     }
 
+    /// Turns the completions into what is to be added to what is held, so that it becomes what is left of μ: the
+    /// smallest μ is taken, and returned.
+    fn take_least(&mut self, f: &CostFunction) -> f64 {
+        let smallest =
+            self.completion[f.places[0].groups.clone()].iter().copied().fold(f64::INFINITY, lesser);
+        for (completion, least) in self.completion.iter_mut().zip(&self.least) {
+            *completion -= least + smallest;
+        }
+        smallest
+    }
+
     fn complete_table(&mut self, f: &CostFunction, table: &[f64]) {
-        // Σ of what is held, for every combination of groups, the last place fastest.
-        let (sums, more) = (&mut self.sums, &mut self.more_sums);
+        // Σ of what is held, for every combination of groups, the last place fastest: from the last place on, and in
+        // place, so that all loops run along memory.
+        let sums = &mut self.sums;
         sums.clear();
-        sums.push(0.0);
-        for place in &f.places {
-            more.clear();
-            for &sum in sums.iter() {
-                more.extend(self.least[place.groups.clone()].iter().map(|least| sum + least));
-            }
-            std::mem::swap(sums, more);
-        }
-        for (sum, cost) in sums.iter_mut().zip(table) {
-            *sum += cost;
-        }
-        // Place by place from the last: its groups' minima, then the minimum over it.
+        sums.resize(table.len(), 0.0);
+        let mut size = 1;
         for place in f.places.iter().rev() {
-            let n = place.groups.len();
-            let completion = &mut self.completion[place.groups.clone()];
-            more.clear();
-            for row in sums.chunks_exact(n) {
-                let mut least = f64::INFINITY;
-                for (slot, &sum) in completion.iter_mut().zip(row) {
-                    *slot = if sum < *slot { sum } else { *slot };
-                    least = if sum < least { sum } else { least };
-                }
-                more.push(least);
+            let held = &self.least[place.groups.clone()];
+            let (first, others) = sums.split_at_mut(size);
+            for (other, held) in others.chunks_exact_mut(size).zip(&held[1..]) {
+                other.iter_mut().zip(&*first).for_each(|(sum, first)| *sum = first + held);
             }
-            std::mem::swap(sums, more);
+            first.iter_mut().for_each(|sum| *sum += held[0]);
+            size *= held.len();
+        }
+        sums.iter_mut().zip(table).for_each(|(sum, cost)| *sum += cost);
+        // From the first place on: its groups' minima, then the minimum over it.
+        for place in &f.places {
+            size /= place.groups.len();
+            let (first, others) = sums.split_at_mut(size);
+            let completion = &mut self.completion[place.groups.clone()];
+            completion[0] = least(first);
+            for (completion, other) in completion[1..].iter_mut().zip(others.chunks_exact(size)) {
+                *completion = least(other);
+                first.iter_mut().zip(other).for_each(|(first, other)| *first = lesser(*first, *other));
+            }
         }
     }
 
@@ -371,6 +409,51 @@ impl Scratch {
             *after = onward;
         }
     }
+}
+
+/// [`Scratch::complete_table`] for places of two groups each, in registers: most rules name one category a label.
+fn complete_binary<const PLACES: usize, const SIZE: usize>(
+    held: &[f64],
+    table: &[f64],
+    completion: &mut [f64],
+) {
+    let table: &[f64; SIZE] = table.try_into().expect("two groups a place");
+    let mut sums = [0.0; SIZE];
+    for place in (0..PLACES).rev() {
+        let size = 1 << (PLACES - 1 - place);
+        for at in 0..size {
+            sums[size + at] = sums[at] + held[2 * place + 1];
+            sums[at] += held[2 * place];
+        }
+    }
+    for at in 0..SIZE {
+        sums[at] += table[at];
+    }
+    for place in 0..PLACES {
+        let size = 1 << (PLACES - 1 - place);
+        completion[2 * place] = least(&sums[..size]);
+        completion[2 * place + 1] = least(&sums[size..2 * size]);
+        for at in 0..size {
+            sums[at] = lesser(sums[at], sums[size + at]);
+        }
+    }
+}
+
+/// The smaller of two; unlike [`f64::min`] a single instruction.
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
+/// The smallest value, four at a time.
+#[inline(always)]
+fn least(values: &[f64]) -> f64 {
+    let mut four = [f64::INFINITY; 4];
+    let chunks = values.chunks_exact(4);
+    let rest = chunks.remainder().iter().copied().fold(f64::INFINITY, lesser);
+    for chunk in chunks {
+        four.iter_mut().zip(chunk).for_each(|(least, value)| *least = lesser(*least, *value));
+    }
+    lesser(rest, lesser(lesser(four[0], four[2]), lesser(four[1], four[3])))
 }
 
 /// One level of a chain.

@@ -1,6 +1,7 @@
 //! Rules as costs −ln φ over the categories of their labels: what the search adds up and bounds.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::error::Result;
 use crate::infer::factor::{Factor, Factors, Shape, States};
@@ -15,8 +16,8 @@ pub(crate) struct Costs {
     pub(crate) functions: Vec<CostFunction>,
     /// What rules that speak about no label cost.
     pub(crate) constant: f64,
-    /// For every label, the functions it is in.
-    pub(crate) of_label: Vec<Vec<usize>>,
+    /// For every label, the functions it is in, and its place there.
+    pub(crate) of_label: Vec<Vec<(usize, usize)>>,
     /// How many messages all functions have together.
     pub(crate) n_messages: usize,
 }
@@ -27,20 +28,30 @@ pub(crate) struct CostFunction {
     pub(crate) places: Vec<Place>,
     /// Where its messages start among all messages: one for each category of each of its labels.
     pub(crate) start: usize,
-    /// For each message, the position of its category among all categories.
-    pub(crate) categories: Vec<usize>,
-    /// For each message, its group among all groups of the function: categories that cost the same share one.
-    pub(crate) groups: Vec<usize>,
+    pub(crate) messages: Vec<Message>,
+    /// Whether all places have two groups.
+    pub(crate) is_binary: bool,
     pub(crate) form: Form,
+}
+
+/// What a message is about.
+pub(crate) struct Message {
+    pub(crate) label: usize,
+    /// The position of its category among all categories.
+    pub(crate) category: usize,
+    /// Its group among all groups of the function: categories that cost the same share one.
+    pub(crate) group: usize,
 }
 
 /// One label of a cost function.
 pub(crate) struct Place {
     pub(crate) label: usize,
     /// Its messages, counted from the function's first.
-    pub(crate) messages: std::ops::Range<usize>,
+    pub(crate) messages: Range<usize>,
     /// Its groups among all groups of the function.
-    pub(crate) groups: std::ops::Range<usize>,
+    pub(crate) groups: Range<usize>,
+    /// How far apart the table's entries for two groups are.
+    stride: usize,
 }
 
 /// How the costs are kept.
@@ -99,6 +110,29 @@ impl Costs {
         Ok(costs)
     }
 
+    /// A label's categories among all categories.
+    pub(crate) fn categories(&self, label: usize) -> Range<usize> {
+        self.model.block(LabelId::new(label))
+    }
+
+    pub(crate) fn n_categories(&self, label: usize) -> usize {
+        self.categories(label).len()
+    }
+
+    /// A function's messages, where those of all functions follow the categories.
+    pub(crate) fn messages(&self, function: &CostFunction) -> Range<usize> {
+        let first = self.model.n_categories() + function.start;
+        first..first + function.messages.len()
+    }
+
+    /// The cost of an assignment, where `beliefs` are the costs of all categories.
+    pub(crate) fn total(&self, beliefs: &[f64], assignment: &[usize]) -> f64 {
+        let belief = |(label, &category): (usize, &usize)| beliefs[self.categories(label).start + category];
+        let of_labels: f64 = assignment.iter().enumerate().map(belief).sum();
+        let of_rules: f64 = (0..self.functions.len()).map(|function| self.cost(function, assignment)).sum();
+        self.constant + of_labels + of_rules
+    }
+
     /// The cost of an assignment under one function, exactly.
     pub(crate) fn cost(&self, function: usize, assignment: &[usize]) -> f64 {
         let function = &self.functions[function];
@@ -116,10 +150,10 @@ impl Costs {
             self.constant += table[0];
             return;
         }
-        for place in &function.places {
-            self.of_label[place.label].push(self.functions.len());
+        for (index, place) in function.places.iter().enumerate() {
+            self.of_label[place.label].push((self.functions.len(), index));
         }
-        self.n_messages += function.categories.len();
+        self.n_messages += function.messages.len();
         self.functions.push(function);
     }
 
@@ -134,23 +168,34 @@ impl Costs {
             rules: rules.to_vec(),
             places: Vec::new(),
             start: self.n_messages,
-            categories: Vec::new(),
-            groups: Vec::new(),
+            messages: Vec::new(),
+            is_binary: true,
             form: Form::Table(Vec::new()),
         };
         let mut n_groups = 0;
         for &label in labels {
             let of_category = group_of(label);
-            let first = function.categories.len();
+            let first = function.messages.len();
             let more = of_category.iter().max().expect("labels have categories") + 1;
-            function.categories.extend(self.model.block(LabelId::new(label)));
-            function.groups.extend(of_category.iter().map(|group| n_groups + group));
+            let messages = self.categories(label).zip(&of_category);
+            function.messages.extend(messages.map(|(category, group)| Message {
+                label,
+                category,
+                group: n_groups + group,
+            }));
             function.places.push(Place {
                 label,
-                messages: first..function.categories.len(),
+                messages: first..function.messages.len(),
                 groups: n_groups..n_groups + more,
+                stride: 1,
             });
             n_groups += more;
+            function.is_binary &= more == 2;
+        }
+        let mut stride = 1usize;
+        for place in function.places.iter_mut().rev() {
+            place.stride = stride;
+            stride = stride.wrapping_mul(place.groups.len());
         }
         function
     }
@@ -164,7 +209,8 @@ impl Costs {
         let mut function =
             self.frame(rules, &widest, |label| States::of_label(&self.model, rules, LabelId::new(label)).0);
         let representative = |place: &Place, group: usize| {
-            let message = place.messages.clone().find(|&m| function.groups[m] == place.groups.start + group);
+            let message =
+                place.messages.clone().find(|&m| function.messages[m].group == place.groups.start + group);
             message.expect("every group has a category") - place.messages.start
         };
         let sizes: Vec<usize> = function.places.iter().map(|place| place.groups.len()).collect();
@@ -220,12 +266,25 @@ impl Costs {
 }
 
 impl CostFunction {
+    pub(crate) fn is_table(&self) -> bool {
+        matches!(self.form, Form::Table(_))
+    }
+
     /// The position of an assignment in the table.
     pub(crate) fn entry(&self, assignment: &[usize]) -> usize {
         self.places.iter().fold(0, |entry, place| {
             let message = place.messages.start + assignment[place.label];
-            entry * place.groups.len() + self.groups[message] - place.groups.start
+            entry * place.groups.len() + self.messages[message].group - place.groups.start
         })
+    }
+
+    /// The positions in the table around an assignment's entry: one for each category of the label at a place, which
+    /// has the category `present`.
+    pub(crate) fn entries(&self, entry: usize, place: usize, present: usize) -> impl Iterator<Item = usize> {
+        let place = &self.places[place];
+        let messages = &self.messages[place.messages.clone()];
+        let first = entry - (messages[present].group - place.groups.start) * place.stride;
+        messages.iter().map(move |message| first + (message.group - place.groups.start) * place.stride)
     }
 
     /// The number of groups of all places together.

@@ -69,7 +69,7 @@ impl BranchAndBound {
     /// Compiles with these limits for every row.
     pub fn compile_with(model: &Model, limits: SearchLimits) -> Result<Self> {
         // A guess: not worth a second try.
-        let settings = LoopySettings { max_sweeps: 30, retry: false, ..LoopySettings::default() };
+        let settings = LoopySettings { max_sweeps: 5, retry: false, ..LoopySettings::default() };
         Ok(Self { costs: Costs::new(model)?, loopy: Loopy::compile_with(model, settings)?, limits })
     }
 
@@ -114,7 +114,7 @@ impl BranchAndBound {
             bound.drop_dominated();
         }
         let guess = || self.loopy.best_row(row).map(|guess| guess.assignment);
-        let mut found = cheapest(bound, row, n, guess, &mut budget);
+        let mut found = cheapest(bound, n, guess, &mut budget);
         if found.assignments.is_empty() && found.others < f64::INFINITY {
             found.assignments.push((f64::INFINITY, vec![0; self.model().labels().len()]));
         }

@@ -5,7 +5,6 @@ use std::time::Instant;
 use super::bound::{Bound, Mark};
 use super::cost::Costs;
 use super::local::descend;
-use crate::label::LabelId;
 
 /// Costs this close (relative to their size above 1) are the same as far as rounding can tell.
 const SAME: f64 = 1e-11;
@@ -75,17 +74,16 @@ impl Best {
 /// `guess` is asked for an assignment to start from when the bound alone does not settle the matter.
 pub(super) fn cheapest(
     mut bound: Bound<'_>,
-    row: &[f64],
     n: usize,
     guess: impl FnOnce() -> Option<Vec<usize>>,
     budget: &mut Budget,
 ) -> Found {
     let mut best = Best::new(n, f64::INFINITY);
-    let mut open = tighten(&mut bound, row, &mut best);
+    let mut open = tighten(&mut bound, &mut best);
     if open && let Some(mut assignment) = guess() {
-        let cost = descend(bound.costs, row, &mut assignment);
+        let cost = descend(bound.costs, &bound.beliefs, &mut assignment);
         best.offer(cost, &assignment);
-        open = tighten(&mut bound, row, &mut best);
+        open = tighten(&mut bound, &mut best);
     }
     if !open {
         return Found { assignments: best.list, others: f64::INFINITY };
@@ -137,21 +135,24 @@ impl Found {
 
 /// Raises the bound of the whole model as far as it goes easily, and looks for good assignments on the way. `false` if
 /// nothing better than these can be left.
-fn tighten(bound: &mut Bound<'_>, row: &[f64], best: &mut Best) -> bool {
+fn tighten(bound: &mut Bound<'_>, best: &mut Best) -> bool {
     let costs = bound.costs;
     let mut candidate = vec![0; costs.model.labels().len()];
+    let mut tried = Vec::new();
     for _ in 0..MAX_ROUNDS {
         let before = bound.constant;
         (0..costs.functions.len()).for_each(|function| bound.enqueue(function));
         if !bound.propagate(best.upper(), ROUND * costs.functions.len()) {
             return false;
         }
-        bound.settle();
         bound.candidate(&mut candidate);
-        let cost = descend(costs, row, &mut candidate);
-        best.offer(cost, &candidate);
-        if best.n > 1 {
-            neighbors(costs, row, &mut candidate, best);
+        if candidate != tried {
+            tried.clone_from(&candidate);
+            let cost = descend(costs, &bound.beliefs, &mut candidate);
+            best.offer(cost, &candidate);
+            if best.n > 1 {
+                neighbors(costs, &bound.beliefs, &mut candidate, best);
+            }
         }
         if bound.constant >= best.upper() {
             return false;
@@ -164,14 +165,14 @@ fn tighten(bound: &mut Bound<'_>, row: &[f64], best: &mut Best) -> bool {
 }
 
 /// Offers all assignments that differ in one label: so that there are `n` of them to begin with.
-fn neighbors(costs: &Costs, row: &[f64], assignment: &mut [usize], best: &mut Best) {
-    for label in costs.model.label_ids() {
-        let present = assignment[label.index()];
-        for category in (0..costs.model.label(label).n_categories()).filter(|&other| other != present) {
-            assignment[label.index()] = category;
-            best.offer(costs.total(row, assignment), assignment);
+fn neighbors(costs: &Costs, beliefs: &[f64], assignment: &mut [usize], best: &mut Best) {
+    for label in 0..assignment.len() {
+        let present = assignment[label];
+        for category in (0..costs.n_categories(label)).filter(|&other| other != present) {
+            assignment[label] = category;
+            best.offer(costs.total(beliefs, assignment), assignment);
         }
-        assignment[label.index()] = present;
+        assignment[label] = present;
     }
 }
 
@@ -198,7 +199,7 @@ fn parts(bound: &Bound<'_>) -> (Vec<Part>, f64) {
         of_label[label] = Some(parts.len());
         while let Some(label) = stack.pop() {
             part.labels.push(label);
-            for &function in &costs.of_label[label] {
+            for &(function, _) in &costs.of_label[label] {
                 if std::mem::replace(&mut taken[function], true) {
                     continue;
                 }
@@ -249,7 +250,7 @@ impl<'a, 'b> Search<'a, 'b> {
     fn new(bound: &'a mut Bound<'b>, part: Part, best: Best) -> Self {
         let candidate = fixed(bound);
         let slack = vec![0.0; bound.costs.functions.len()];
-        let start = bound.mark();
+        let start = bound.start_recording();
         Self { bound, start, labels: part.labels, functions: part.functions, best, candidate, slack }
     }
 
@@ -330,16 +331,6 @@ impl<'a, 'b> Search<'a, 'b> {
     /// What a label's functions cost beyond the bound; a broken hard rule counts like many costs.
     fn score(&self, label: usize) -> f64 {
         const BROKEN: f64 = 1e3;
-        self.bound.costs.of_label[label].iter().map(|&function| self.slack[function].min(BROKEN)).sum()
-    }
-}
-
-impl Costs {
-    /// −ln of an assignment's weight.
-    pub(super) fn total(&self, row: &[f64], assignment: &[usize]) -> f64 {
-        let belief = |label: LabelId| -row[self.model.block(label).start + assignment[label.index()]].ln();
-        let beliefs: f64 = self.model.label_ids().map(belief).sum();
-        let rules: f64 = (0..self.functions.len()).map(|function| self.cost(function, assignment)).sum();
-        self.constant + beliefs + rules
+        self.bound.costs.of_label[label].iter().map(|&(function, _)| self.slack[function].min(BROKEN)).sum()
     }
 }
