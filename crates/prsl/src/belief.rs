@@ -65,6 +65,11 @@ impl BeliefMatrix {
         self.push(&cells, Normalize::Never)
     }
 
+    /// The model whose labels the rows are about.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
     /// How many rows there are.
     pub fn n_rows(&self) -> usize {
         self.n_rows

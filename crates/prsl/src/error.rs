@@ -242,6 +242,12 @@ pub enum Error {
         /// What it may be.
         wanted: &'static str,
     },
+    /// Rows that cannot be learned from as they are.
+    #[error("{problem}")]
+    Examples {
+        /// What is wrong with them.
+        problem: String,
+    },
     /// Neither an assignment of positive weight was found, nor that there is none.
     #[error(
         "in {steps} steps neither a possible assignment to start sampling from was found nor a proof that there is none; weaken \
@@ -392,6 +398,7 @@ mod tests {
             Error::Impossible { rules: vec!["wet <- rain".to_owned()] },
             Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
             Error::Setting { setting: "damping", value: 1.5, wanted: "a number from 0 to below 1" },
+            Error::Examples { problem: "2 rows of truths for 3 rows of beliefs".to_owned() },
             Error::NoStart { steps: 50_000 },
             Error::NothingToSimulate { n_rules: 3 },
             Error::TooCostly {
@@ -405,7 +412,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 31;
+    const N_KINDS: usize = 32;
 
     fn kind(error: &Error) -> usize {
         match error {
@@ -440,6 +447,7 @@ mod tests {
             Error::Setting { .. } => 28,
             Error::NoStart { .. } => 29,
             Error::NothingToSimulate { .. } => 30,
+            Error::Examples { .. } => 31,
         }
     }
 

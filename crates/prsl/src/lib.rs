@@ -14,6 +14,7 @@ mod formula;
 mod infer;
 mod json;
 mod label;
+pub mod learn;
 pub mod lint;
 pub mod log_space;
 mod model;

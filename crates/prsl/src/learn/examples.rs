@@ -1,0 +1,100 @@
+//! Rows to learn from: beliefs, and the truth as far as it is known.
+
+use rand::seq::SliceRandom;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::belief::BeliefMatrix;
+use crate::error::{Error, Result};
+
+/// Rows of beliefs with the categories that turned out to be true, as far as they are known.
+///
+/// ```
+/// use prsl::{BeliefMatrix, Evidence, Model};
+/// use prsl::learn::Examples;
+///
+/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet")?;
+/// let mut beliefs = BeliefMatrix::new(&model);
+/// beliefs.push_evidence(&Evidence::new().belief("weather", [0.4, 0.6]).belief("ground", [0.7, 0.3]))?;
+/// let examples = Examples::new(beliefs, vec![vec![Some(1), None]])?;
+/// assert_eq!(examples.n_rows(), 1);
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Examples {
+    beliefs: BeliefMatrix,
+    truths: Vec<Vec<Option<usize>>>,
+    weights: Vec<f64>,
+}
+
+impl Examples {
+    /// Beliefs as the classifiers gave them (not calibrated), and for every row the true category of each label.
+    pub fn new(beliefs: BeliefMatrix, truths: Vec<Vec<Option<usize>>>) -> Result<Self> {
+        if truths.len() != beliefs.n_rows() {
+            let problem = format!("{} rows of truths for {} rows of beliefs", truths.len(), beliefs.n_rows());
+            return Err(Error::Examples { problem });
+        }
+        let labels = beliefs.model().labels();
+        for (row, truth) in truths.iter().enumerate() {
+            assert_eq!(truth.len(), labels.len(), "one truth for each label");
+            for (label, category) in labels.iter().zip(truth) {
+                if category.is_some_and(|category| category >= label.n_categories()) {
+                    let problem = format!("the truth of row {} is no category of label `{}`", row + 1, label.name());
+                    return Err(Error::Examples { problem });
+                }
+            }
+        }
+        let weights = vec![1.0; truths.len()];
+        Ok(Self { beliefs, truths, weights })
+    }
+
+    /// The same rows, which count as much as these weights say.
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        if weights.len() != self.n_rows() || weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite())) {
+            let problem = format!("{} rows need as many weights, finite and not below 0", self.n_rows());
+            return Err(Error::Examples { problem });
+        }
+        self.weights = weights;
+        Ok(self)
+    }
+
+    /// How many rows there are.
+    pub fn n_rows(&self) -> usize {
+        self.truths.len()
+    }
+
+    /// The beliefs as they were given.
+    pub fn beliefs(&self) -> &BeliefMatrix {
+        &self.beliefs
+    }
+
+    /// Row by row, the true category of each label where it is known.
+    pub fn truths(&self) -> &[Vec<Option<usize>>] {
+        &self.truths
+    }
+
+    /// How much each row counts.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// These rows only, in this order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self {
+            beliefs: self.beliefs.select(rows),
+            truths: rows.iter().map(|&row| self.truths[row].clone()).collect(),
+            weights: rows.iter().map(|&row| self.weights[row]).collect(),
+        }
+    }
+
+    /// Takes a share of the rows apart, drawn at random: the others, and these.
+    pub fn split(&self, share: f64, seed: u64) -> (Self, Self) {
+        let mut rows: Vec<usize> = (0..self.n_rows()).collect();
+        rows.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let n_apart = (share * self.n_rows() as f64).round() as usize;
+        let (apart, others) = rows.split_at_mut(n_apart.min(self.n_rows()));
+        apart.sort_unstable();
+        others.sort_unstable();
+        (self.select(others), self.select(apart))
+    }
+}

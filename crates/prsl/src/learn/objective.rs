@@ -1,0 +1,633 @@
+//! The joint log-likelihood of rows, and its gradient in everything that can be learned.
+//!
+//! # Derivation
+//!
+//! A row with the known labels l′ has the log-likelihood
+//!
+//! ```text
+//! ln Z(x, L′ = l′) − ln Z(x)        Z = Σ_l S(l) ∏ⱼ πⱼ(lⱼ) ∏ₖ fₖ(l)        S(l) = 1 + wₛ for a combination s = l, else 1
+//! ```
+//!
+//! The tree gives Z₀ = Σ_l ∏ π ∏ f; the combinations add Σₛ wₛ score(s), score(s) = ∏ π(s) ∏ f(s). Let rₛ = wₛ score(s) / Z.
+//! Then, for the second term,
+//!
+//! ```text
+//! ∂ ln Z / ∂ ln πⱼ(m) = (Z₀ / Z) P₀(Lⱼ = m) + Σ_{s: sⱼ = m} rₛ       the marginals
+//! ∂ ln Z / ∂ ln wₛ    = rₛ
+//! ∂ ln Z / ∂ potential(e) = (Z₀ / Z) · (what it multiplies in Z₀) / Z₀ + Σ_{s through e} rₛ / potential(e)
+//! ```
+//!
+//! and the same for the first term with the known labels held fast; where all are known it is a product, whose
+//! logarithm is differentiated directly. A clique's potential is the product of its rules: what it multiplies is summed
+//! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
+//! one assignment that is possible, and is not 0.
+
+use rayon::prelude::*;
+
+use super::calibration::Calibration;
+use super::clique_tree::CliqueTree;
+use super::factor::{RuleShape, Tables};
+use super::sweep::{LANES, Lane, Sweep};
+use super::typical::Typical;
+
+/// Everything that stays as it is while the parameters move.
+pub(crate) struct Problem {
+    pub(crate) tree: CliqueTree,
+    pub(crate) rules: Vec<RuleShape>,
+    /// For each clique its rules.
+    pub(crate) of_clique: Vec<Vec<usize>>,
+    /// For each label.
+    pub(crate) calibrations: Vec<Calibration>,
+    pub(crate) typical: Option<Typical>,
+    pub(crate) n_parameters: usize,
+}
+
+/// Rows made ready for a [`Problem`].
+pub(crate) struct Rows {
+    pub(crate) n_rows: usize,
+    /// Row by row, per category: ln of the belief, smoothed where it is going to be calibrated.
+    pub(crate) log_beliefs: Vec<f64>,
+    /// Row by row, per label.
+    pub(crate) truths: Vec<Option<usize>>,
+    /// Per row: the combination that is its truth.
+    pub(crate) combination: Vec<Option<usize>>,
+    pub(crate) weights: Vec<f64>,
+    /// Whether each row is among those that the combinations were counted in: there it is left out.
+    pub(crate) counted: bool,
+}
+
+/// A row whose truth is impossible counts as this improbable.
+pub(crate) const IMPOSSIBLE: f64 = -690.775_527_898_213_7; // ln 1e-300
+
+/// Rows whose sums are added up in one go: the same whatever the number of threads.
+const CHUNK: usize = 3 * LANES;
+
+/// What a batch adds up to.
+#[derive(Default)]
+struct Sums {
+    objective: f64,
+    weight: f64,
+    /// ∂ objective / ∂ potential of every clique entry.
+    derivatives: Vec<f64>,
+    /// How often ln of the potential is in the objective.
+    counts: Vec<f64>,
+    /// The same for every combination, and ∂ objective / ∂ ln w of it.
+    of_combination: Vec<f64>,
+    /// Calibrators and the parameters of the combinations.
+    parameters: Vec<f64>,
+}
+
+impl Problem {
+    fn n_labels(&self) -> usize {
+        self.tree.sizes.len()
+    }
+
+    /// The mean log-likelihood of some rows.
+    pub(crate) fn value(&self, parameters: &[f64], data: &Rows, rows: &[usize]) -> f64 {
+        let sums = self.sums(parameters, &self.tables(parameters), data, rows, false);
+        if sums.weight > 0.0 { sums.objective / sums.weight } else { 0.0 }
+    }
+
+    /// The mean log-likelihood of some rows; its gradient is added to `gradient`.
+    pub(crate) fn gradient(&self, parameters: &[f64], data: &Rows, rows: &[usize], gradient: &mut [f64]) -> f64 {
+        let tables = self.tables(parameters);
+        let mut sums = self.sums(parameters, &tables, data, rows, true);
+        if sums.weight == 0.0 {
+            return 0.0;
+        }
+        if let Some(typical) = &self.typical {
+            typical.spread(&sums.of_combination, &mut sums.counts);
+        }
+        let scale = 1.0 / sums.weight;
+        let mut own = sums.parameters;
+        self.rule_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
+        gradient.iter_mut().zip(&own).for_each(|(slot, own)| *slot += scale * own);
+        sums.objective / sums.weight
+    }
+
+    fn sums(&self, parameters: &[f64], tables: &Tables, data: &Rows, rows: &[usize], with_gradient: bool) -> Sums {
+        let weights = self.typical.as_ref().map(|typical| typical.log_weights(parameters, &tables.potentials));
+        let chunks: Vec<Sums> = rows
+            .par_chunks(CHUNK)
+            .map(|chunk| {
+                let mut pass = Pass::new(self, parameters, tables, weights.as_deref(), data, with_gradient);
+                chunk.chunks(LANES).for_each(|group| pass.group(group));
+                pass.sums
+            })
+            .collect();
+        let mut chunks = chunks.into_iter();
+        let first = chunks.next().unwrap_or_default();
+        chunks.fold(first, Sums::plus)
+    }
+}
+
+impl Sums {
+    fn plus(mut self, other: Self) -> Self {
+        let add = |to: &mut Vec<f64>, from: Vec<f64>| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        self.objective += other.objective;
+        self.weight += other.weight;
+        add(&mut self.derivatives, other.derivatives);
+        add(&mut self.counts, other.counts);
+        add(&mut self.of_combination, other.of_combination);
+        add(&mut self.parameters, other.parameters);
+        self
+    }
+}
+
+/// How much of a row is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    Some,
+    All,
+}
+
+/// One pass over a chunk of rows.
+struct Pass<'a> {
+    problem: &'a Problem,
+    parameters: &'a [f64],
+    tables: &'a Tables,
+    /// ln w + ln ∏ f of every combination.
+    combinations: Option<&'a [f64]>,
+    data: &'a Rows,
+    with_gradient: bool,
+    sweep: Sweep,
+    /// Per category: ln π.
+    log_beliefs: Vec<Lane>,
+    /// Per category: ∂ objective / ∂ ln π.
+    slopes: Vec<Lane>,
+    scores: Vec<Lane>,
+    sums: Sums,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        problem: &'a Problem,
+        parameters: &'a [f64],
+        tables: &'a Tables,
+        combinations: Option<&'a [f64]>,
+        data: &'a Rows,
+        with_gradient: bool,
+    ) -> Self {
+        let sweep = Sweep::new(&problem.tree);
+        let n_categories = sweep.beliefs.len();
+        let n_combinations = combinations.map_or(0, <[f64]>::len);
+        let room = |n: usize| vec![0.0; if with_gradient { n } else { 0 }];
+        let sums = Sums {
+            derivatives: room(problem.tree.n_entries),
+            counts: room(problem.tree.n_entries),
+            of_combination: room(n_combinations),
+            parameters: room(problem.n_parameters),
+            ..Sums::default()
+        };
+        Self {
+            problem,
+            parameters,
+            tables,
+            combinations,
+            data,
+            with_gradient,
+            sweep,
+            log_beliefs: vec![[0.0; LANES]; n_categories],
+            slopes: vec![[0.0; LANES]; n_categories],
+            scores: vec![[0.0; LANES]; n_combinations],
+            sums,
+        }
+    }
+
+    fn truth(&self, row: usize, label: usize) -> Option<usize> {
+        self.data.truths[row * self.problem.n_labels() + label]
+    }
+
+    fn known(&self, row: usize) -> Known {
+        let n = self.problem.n_labels();
+        match self.data.truths[row * n..(row + 1) * n].iter().flatten().count() {
+            0 => Known::Nothing,
+            known if known == n => Known::All,
+            _ => Known::Some,
+        }
+    }
+
+    /// Adds up to eight rows.
+    fn group(&mut self, rows: &[usize]) {
+        let known: Vec<Known> = rows.iter().map(|&row| self.known(row)).collect();
+        if known.iter().all(|known| *known == Known::Nothing) {
+            return;
+        }
+        let weight = |lane: usize| match known.get(lane) {
+            None | Some(Known::Nothing) => 0.0,
+            Some(_) => self.data.weights[rows[lane]],
+        };
+        let mut weights: Lane = std::array::from_fn(weight);
+        self.calibrate(rows);
+        self.slopes.fill([0.0; LANES]);
+        // Both terms of the objective, then their gradients, unless a row turns out to be impossible.
+        let given = self.given_truth(rows, &known);
+        let everything = self.total(rows, None);
+        let log_likelihood: Lane = std::array::from_fn(|l| given[l] - everything[l]);
+        for (weight, log_likelihood) in weights.iter_mut().zip(log_likelihood).filter(|(weight, _)| **weight > 0.0) {
+            let is_possible = log_likelihood.is_finite();
+            self.sums.objective += *weight * if is_possible { log_likelihood } else { IMPOSSIBLE };
+            self.sums.weight += *weight;
+            *weight = if is_possible { *weight } else { 0.0 };
+        }
+        if self.with_gradient {
+            self.add_total(rows, &everything, &weights.map(|weight| -weight));
+            self.add_given(rows, &known, &given, &weights);
+            self.add_calibration(rows);
+        }
+    }
+
+    /// π of the rows, and its logarithm.
+    fn calibrate(&mut self, rows: &[usize]) {
+        let n_categories = self.log_beliefs.len();
+        let mut start = 0;
+        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
+            for lane in 0..LANES {
+                // Lanes without a row repeat the last one, at weight 0.
+                let row = rows[lane.min(rows.len() - 1)];
+                let given = &self.data.log_beliefs[row * n_categories + start..][..size];
+                let calibration = &self.problem.calibrations[label];
+                calibration.apply(self.parameters, given, |category, log_belief| {
+                    self.log_beliefs[start + category][lane] = log_belief;
+                });
+            }
+            start += size;
+        }
+        for (belief, log_belief) in self.sweep.beliefs.iter_mut().zip(&self.log_beliefs) {
+            *belief = log_belief.map(f64::exp);
+        }
+    }
+
+    /// The first term: ln Z with the known labels held fast.
+    fn given_truth(&mut self, rows: &[usize], known: &[Known]) -> Lane {
+        let some = known.contains(&Known::Some);
+        let mut given = if some { self.clamped(rows, |pass| pass.total(rows, Some(rows))) } else { [0.0; LANES] };
+        for (lane, &row) in rows.iter().enumerate() {
+            if known[lane] == Known::All {
+                given[lane] = self.log_weight(lane, row);
+            }
+        }
+        given
+    }
+
+    /// Does something while the beliefs are those of the known categories alone.
+    fn clamped<T>(&mut self, rows: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
+        let beliefs = self.sweep.beliefs.clone();
+        let mut start = 0;
+        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
+            for (lane, &row) in rows.iter().enumerate() {
+                if let Some(truth) = self.truth(row, label) {
+                    let others = (0..size).filter(|&category| category != truth);
+                    others.for_each(|category| self.sweep.beliefs[start + category][lane] = 0.0);
+                }
+            }
+            start += size;
+        }
+        let result = work(self);
+        self.sweep.beliefs = beliefs;
+        result
+    }
+
+    /// ln of the weight of a row's truth, all of which is known.
+    fn log_weight(&self, lane: usize, row: usize) -> f64 {
+        let mut sum = 0.0;
+        let mut start = 0;
+        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
+            sum += self.log_beliefs[start + self.truth(row, label).expect("all is known")][lane];
+            start += size;
+        }
+        for clique in 0..self.problem.tree.cliques.len() {
+            sum += self.tables.potentials[self.entry(clique, row)].ln();
+        }
+        sum + self.log_typical(row).exp().ln_1p()
+    }
+
+    fn entry(&self, clique: usize, row: usize) -> usize {
+        self.problem.tree.entry(clique, |label| self.truth(row, label).expect("all is known"))
+    }
+
+    /// ln w of a row's truth, −∞ if it is no combination.
+    fn log_typical(&self, row: usize) -> f64 {
+        match (&self.problem.typical, self.data.combination[row]) {
+            (Some(typical), Some(combination)) => {
+                typical.log_weight(self.parameters, combination, self.left_out(row))
+            }
+            _ => f64::NEG_INFINITY,
+        }
+    }
+
+    /// How much of the count of its combination is a row's own.
+    fn left_out(&self, row: usize) -> f64 {
+        if self.data.counted { self.data.weights[row] } else { 0.0 }
+    }
+
+    /// ln Z of the rows for the sweep's beliefs, combinations included: all, or those that agree with what is known.
+    fn total(&mut self, rows: &[usize], agreeing: Option<&[usize]>) -> Lane {
+        self.sweep.up(&self.problem.tree, &self.tables.potentials);
+        let mut total = self.sweep.log_total;
+        let (Some(typical), Some(combinations)) = (&self.problem.typical, self.combinations) else { return total };
+        typical.scores(&self.log_beliefs, combinations, &mut self.scores);
+        for (lane, &row) in rows.iter().enumerate() {
+            if let Some(own) = self.data.combination[row] {
+                let change = typical.log_weight(self.parameters, own, self.left_out(row))
+                    - typical.log_weight(self.parameters, own, 0.0);
+                self.scores[own][lane] += change;
+            }
+        }
+        if let Some(rows) = agreeing {
+            for (combination, score) in typical.combinations.iter().zip(&mut self.scores) {
+                for (lane, &row) in rows.iter().enumerate() {
+                    let n = self.problem.n_labels();
+                    let truths = &self.data.truths[row * n..(row + 1) * n];
+                    let agrees = |(category, truth): (&usize, &Option<usize>)| truth.is_none_or(|truth| truth == *category);
+                    if !combination.categories.iter().zip(truths).all(agrees) {
+                        score[lane] = f64::NEG_INFINITY;
+                    }
+                }
+            }
+        }
+        let mut largest = total;
+        for score in &self.scores {
+            for l in 0..LANES {
+                largest[l] = if score[l] > largest[l] { score[l] } else { largest[l] };
+            }
+        }
+        let mut sum = [0.0; LANES];
+        for log in self.scores.iter().chain([&self.sweep.log_total]) {
+            for l in 0..LANES {
+                sum[l] += (log[l] - largest[l]).exp();
+            }
+        }
+        for l in 0..LANES {
+            total[l] = if largest[l] == f64::NEG_INFINITY { f64::NEG_INFINITY } else { largest[l] + sum[l].ln() };
+        }
+        total
+    }
+
+    /// Adds the gradient of ln Z, as it was just computed, times each row's weight.
+    fn add_total(&mut self, rows: &[usize], total: &Lane, weights: &Lane) {
+        let share = |l: usize| if weights[l] == 0.0 { 0.0 } else { weights[l] * (self.sweep.log_total[l] - total[l]).exp() };
+        let share: Lane = std::array::from_fn(share);
+        self.sweep.down(&self.problem.tree, &self.tables.potentials, &share, &mut self.sums.derivatives);
+        for (slope, marginal) in self.slopes.iter_mut().zip(&self.sweep.marginals) {
+            for l in 0..LANES {
+                slope[l] += share[l] * marginal[l];
+            }
+        }
+        let Some(typical) = &self.problem.typical else { return };
+        for score in &mut self.scores {
+            for l in 0..LANES {
+                score[l] = if weights[l] == 0.0 { 0.0 } else { weights[l] * (score[l] - total[l]).exp() };
+            }
+        }
+        typical.add_slopes(&self.scores, &mut self.slopes);
+        for (sum, score) in self.sums.of_combination.iter_mut().zip(&self.scores) {
+            *sum += score.iter().sum::<f64>();
+        }
+        typical.add_gradient(&self.scores, &mut self.sums.parameters);
+        for (lane, &row) in rows.iter().enumerate() {
+            if let Some(own) = self.data.combination[row] {
+                let mass = self.scores[own][lane];
+                typical.correct_gradient(own, self.left_out(row), mass, &mut self.sums.parameters);
+            }
+        }
+    }
+
+    /// Adds the gradient of the first term.
+    fn add_given(&mut self, rows: &[usize], known: &[Known], given: &Lane, weights: &Lane) {
+        if known.contains(&Known::Some) {
+            let only_some = |l: usize| if known.get(l) == Some(&Known::Some) { weights[l] } else { 0.0 };
+            let weights: Lane = std::array::from_fn(only_some);
+            self.clamped(rows, |pass| {
+                pass.total(rows, Some(rows));
+                pass.add_total(rows, given, &weights);
+            });
+        }
+        for (lane, &row) in rows.iter().enumerate() {
+            if known[lane] == Known::All && weights[lane] > 0.0 {
+                self.add_known(lane, row, weights[lane]);
+            }
+        }
+    }
+
+    fn add_known(&mut self, lane: usize, row: usize, weight: f64) {
+        let mut start = 0;
+        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
+            let truth = self.truth(row, label).expect("all is known");
+            self.slopes[start + truth][lane] += weight;
+            start += size;
+        }
+        for clique in 0..self.problem.tree.cliques.len() {
+            let entry = self.entry(clique, row);
+            self.sums.counts[entry] += weight;
+        }
+        let log_typical = self.log_typical(row);
+        if let (Some(typical), Some(own)) = (&self.problem.typical, self.data.combination[row])
+            && log_typical > f64::NEG_INFINITY
+        {
+            // ∂ ln(1 + w) / ∂ ln w
+            let mass = weight / (1.0 + (-log_typical).exp());
+            typical.add_mass(own, self.left_out(row), mass, &mut self.sums.parameters);
+        }
+    }
+
+    fn add_calibration(&mut self, rows: &[usize]) {
+        let n_categories = self.log_beliefs.len();
+        let mut start = 0;
+        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
+            let block = start..start + size;
+            for (lane, &row) in rows.iter().enumerate() {
+                let given = &self.data.log_beliefs[row * n_categories + start..][..size];
+                self.problem.calibrations[label].add_gradient(
+                    given,
+                    |category| (self.log_beliefs[block.start + category][lane], self.slopes[block.start + category][lane]),
+                    &mut self.sums.parameters,
+                );
+            }
+            start += size;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learn::factor::{Probability, Silence};
+    use proptest::prelude::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// A random problem with every kind of parameter, and rows for it.
+    struct Case {
+        problem: Problem,
+        parameters: Vec<f64>,
+        rows: Rows,
+    }
+
+    fn case(seed: u64) -> Case {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let n_labels = rng.random_range(2..6);
+        let sizes: Vec<usize> = (0..n_labels).map(|_| rng.random_range(2..4)).collect();
+        let scope = |rng: &mut ChaCha8Rng| -> Vec<usize> {
+            let mut scope: Vec<usize> = (0..n_labels).filter(|_| rng.random_bool(0.5)).collect();
+            if scope.is_empty() {
+                scope.push(rng.random_range(0..n_labels));
+            }
+            scope
+        };
+        let scopes: Vec<Vec<usize>> = (0..rng.random_range(1..5)).map(|_| scope(&mut rng)).collect();
+        let tree = CliqueTree::new(&sizes, &scopes).unwrap();
+        let mut parameters = Vec::new();
+        let mut calibrations = Vec::new();
+        for &size in &sizes {
+            let start = parameters.len();
+            let calibration = match rng.random_range(0..3) {
+                0 => Calibration::Identity,
+                1 if size == 2 => Calibration::Platt(start),
+                _ => Calibration::Dirichlet(start),
+            };
+            parameters.extend((0..calibration.n_parameters(size)).map(|_| rng.random_range(-1.0..1.5)));
+            calibrations.push(calibration);
+        }
+        let mut rules = Vec::new();
+        for labels in scopes {
+            let clique = tree.clique_of(&labels).unwrap();
+            let size = labels.iter().map(|&label| sizes[label]).product();
+            let learned = rng.random_bool(0.6);
+            let silence = if learned {
+                let start = parameters.len();
+                let n = labels.iter().map(|&label| sizes[label]).sum();
+                parameters.extend((0..n).map(|_| if rng.random_bool(0.15) { 0.0 } else { rng.random_range(0.2..1.0) }));
+                Silence::Learned(start)
+            } else {
+                Silence::Given((0..size).map(|_| f64::from(u8::from(rng.random_bool(0.5)))).collect())
+            };
+            let probability = match rng.random_range(0..3) {
+                0 => Probability::Given(1.0),
+                1 => Probability::Given(0.9),
+                _ => {
+                    parameters.push(rng.random_range(0.6..0.9));
+                    Probability::Learned(parameters.len() - 1)
+                }
+            };
+            let of_clique = tree.projection(clique, &labels);
+            rules.push(RuleShape { clique, labels, of_clique, silence, probability });
+        }
+        let mut of_clique = vec![Vec::new(); tree.cliques.len()];
+        rules.iter().enumerate().for_each(|(rule, shape)| of_clique[shape.clique].push(rule));
+        let n_rows = rng.random_range(1..20);
+        let known = rng.random_range(0..3);
+        let truths: Vec<Option<usize>> = (0..n_rows)
+            .flat_map(|_| sizes.clone())
+            .map(|size| (known == 2 || known == 1 && rng.random_bool(0.5)).then(|| rng.random_range(0..size)))
+            .collect();
+        let weights: Vec<f64> = (0..n_rows).map(|_| f64::from(rng.random_range(1..3))).collect();
+        let counted = truths.chunks(n_labels).zip(weights.iter().copied());
+        let mut typical =
+            if rng.random_bool(0.6) { Typical::count(counted, &sizes, parameters.len()) } else { None };
+        if let Some(typical) = &mut typical {
+            typical.locate(&tree);
+            parameters.extend((0..typical.n_parameters()).map(|_| rng.random_range(0.1..1.0)));
+        }
+        let combination = |truths: &[Option<usize>]| {
+            let categories: Option<Vec<usize>> = truths.iter().copied().collect();
+            typical.as_ref()?.index.get(&categories?).copied()
+        };
+        let combination = truths.chunks(n_labels).map(combination).collect();
+        let log_beliefs = (0..n_rows).flat_map(|_| sizes.clone()).flat_map(|size| {
+            let raw: Vec<f64> = (0..size).map(|_| rng.random_range(0.05..1.0)).collect();
+            let total: f64 = raw.iter().sum();
+            raw.into_iter().map(move |x| (x / total).ln()).collect::<Vec<_>>()
+        });
+        let log_beliefs = log_beliefs.collect();
+        let rows = Rows { n_rows, log_beliefs, truths, combination, weights, counted: rng.random_bool(0.5) };
+        let n_parameters = parameters.len();
+        Case { problem: Problem { tree, rules, of_clique, calibrations, typical, n_parameters }, parameters, rows }
+    }
+
+    /// ln Z of the labels that are known, by going through all assignments.
+    fn enumerate(case: &Case, row: usize, truths: &[Option<usize>]) -> f64 {
+        let Case { problem, parameters, rows } = case;
+        let sizes = &problem.tree.sizes;
+        let tables = problem.tables(parameters);
+        let n_categories: usize = sizes.iter().sum();
+        let mut log_beliefs = Vec::new();
+        let mut start = 0;
+        for (size, calibration) in sizes.iter().zip(&problem.calibrations) {
+            let mut block = vec![0.0; *size];
+            calibration.apply(parameters, &rows.log_beliefs[row * n_categories + start..][..*size], |m, log| block[m] = log);
+            log_beliefs.push(block);
+            start += size;
+        }
+        let mut total = 0.0;
+        for mut number in 0..sizes.iter().product::<usize>() {
+            let mut assignment = vec![0; sizes.len()];
+            for (category, size) in assignment.iter_mut().zip(sizes) {
+                (*category, number) = (number % size, number / size);
+            }
+            if truths.iter().zip(&assignment).any(|(truth, category)| truth.is_some_and(|truth| truth != *category)) {
+                continue;
+            }
+            let beliefs: f64 = assignment.iter().zip(&log_beliefs).map(|(m, logs)| logs[*m]).sum();
+            let cliques = 0..problem.tree.cliques.len();
+            let rules: f64 = cliques.map(|c| tables.potentials[problem.tree.entry(c, |label| assignment[label])]).product();
+            let weight = problem.typical.as_ref().and_then(|typical| {
+                let combination = *typical.index.get(&assignment)?;
+                let own = rows.counted && rows.combination[row] == Some(combination);
+                Some(typical.log_weight(parameters, combination, if own { rows.weights[row] } else { 0.0 }).exp())
+            });
+            total += beliefs.exp() * rules * (1.0 + weight.unwrap_or(0.0));
+        }
+        total.ln()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_objective_is_what_enumeration_says(seed in any::<u64>()) {
+            let case = case(seed);
+            let n = case.problem.tree.sizes.len();
+            let (mut sum, mut weight) = (0.0, 0.0);
+            for row in 0..case.rows.n_rows {
+                let truths = &case.rows.truths[row * n..(row + 1) * n];
+                if truths.iter().any(Option::is_some) {
+                    let log_likelihood = enumerate(&case, row, truths) - enumerate(&case, row, &vec![None; n]);
+                    let score = if log_likelihood.is_finite() { log_likelihood } else { IMPOSSIBLE };
+                    sum += case.rows.weights[row] * score;
+                    weight += case.rows.weights[row];
+                }
+            }
+            let expected = if weight > 0.0 { sum / weight } else { 0.0 };
+            let all: Vec<usize> = (0..case.rows.n_rows).collect();
+            let value = case.problem.value(&case.parameters, &case.rows, &all);
+            prop_assert!((value - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{value} is not {expected}");
+        }
+
+        #[test]
+        fn the_gradient_is_what_differences_say(seed in any::<u64>()) {
+            let case = case(seed);
+            let all: Vec<usize> = (0..case.rows.n_rows).collect();
+            let mut gradient = vec![0.0; case.parameters.len()];
+            let value = case.problem.gradient(&case.parameters, &case.rows, &all, &mut gradient);
+            prop_assert_eq!(value, case.problem.value(&case.parameters, &case.rows, &all));
+            for (at, slope) in gradient.iter().enumerate() {
+                let shifted = |by: f64| {
+                    let mut parameters = case.parameters.clone();
+                    parameters[at] += by;
+                    case.problem.value(&parameters, &case.rows, &all)
+                };
+                let h = 1e-4;
+                // Five points: exact up to the fifth order.
+                let expected = (8.0 * (shifted(h) - shifted(-h)) - (shifted(2.0 * h) - shifted(-2.0 * h))) / (12.0 * h);
+                // A rule that turns possible rows impossible has no derivative there.
+                if [2.0 * h, h, -h, -2.0 * h].iter().any(|&by| (shifted(by) - value).abs() > 1.0) {
+                    continue;
+                }
+                let error = (slope - expected).abs();
+                prop_assert!(error <= 1e-6 * expected.abs() + 1e-8, "parameter {}: {} is not {}", at, slope, expected);
+            }
+        }
+    }
+}
