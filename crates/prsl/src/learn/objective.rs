@@ -75,6 +75,8 @@ struct Sums {
     of_combination: Vec<f64>,
     /// Calibrators and the parameters of the combinations.
     parameters: Vec<f64>,
+    /// The log-likelihood of each row of which something is known.
+    rows: Vec<f64>,
 }
 
 impl Problem {
@@ -86,6 +88,17 @@ impl Problem {
     pub(crate) fn value(&self, parameters: &[f64], data: &Rows, rows: &[usize]) -> f64 {
         let sums = self.sums(parameters, &self.tables(parameters), data, rows, false);
         if sums.weight > 0.0 { sums.objective / sums.weight } else { 0.0 }
+    }
+
+    /// The log-likelihood of every row of which something is known.
+    pub(crate) fn log_likelihoods(&self, parameters: &[f64], data: &Rows) -> Vec<f64> {
+        let rows: Vec<usize> = (0..data.n_rows).collect();
+        self.sums(parameters, &self.tables(parameters), data, &rows, false).rows
+    }
+
+    /// The mean log-likelihood of all rows.
+    pub(crate) fn mean(&self, parameters: &[f64], data: &Rows) -> f64 {
+        self.value(parameters, data, &(0..data.n_rows).collect::<Vec<usize>>())
     }
 
     /// The mean log-likelihood of some rows; its gradient is added to `gradient`.
@@ -130,6 +143,7 @@ impl Sums {
         add(&mut self.counts, other.counts);
         add(&mut self.of_combination, other.of_combination);
         add(&mut self.parameters, other.parameters);
+        self.rows.extend(other.rows);
         self
     }
 }
@@ -227,7 +241,9 @@ impl<'a> Pass<'a> {
         let log_likelihood: Lane = std::array::from_fn(|l| given[l] - everything[l]);
         for (weight, log_likelihood) in weights.iter_mut().zip(log_likelihood).filter(|(weight, _)| **weight > 0.0) {
             let is_possible = log_likelihood.is_finite();
-            self.sums.objective += *weight * if is_possible { log_likelihood } else { IMPOSSIBLE };
+            let log_likelihood = if is_possible { log_likelihood } else { IMPOSSIBLE };
+            self.sums.objective += *weight * log_likelihood;
+            self.sums.rows.push(log_likelihood);
             self.sums.weight += *weight;
             *weight = if is_possible { *weight } else { 0.0 };
         }

@@ -1,0 +1,260 @@
+//! The learner: sizes are tried, the validation rows decide, and what was learned is made readable.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use super::climb::{Climb, Look, Pace};
+use super::examples::Examples;
+use super::objective::{Problem, Rows};
+use super::readable::{Readable, readable};
+use super::thin::{Size, Task};
+use crate::error::{Error, Result};
+use crate::model::Model;
+
+/// How rules are learned. The defaults suit most data.
+///
+/// ```
+/// use prsl::learn::{Examples, Learner};
+/// use prsl::{BeliefMatrix, Model, Normalize};
+///
+/// // Two classifiers that know little, of labels that are always equal.
+/// let model = Model::parse("label left\nlabel right")?;
+/// let mut beliefs = BeliefMatrix::new(&model);
+/// let mut truths = Vec::new();
+/// for row in 0..200 {
+///     let truth = row % 2;
+///     let belief = if truth == 0 { 0.6 } else { 0.4 };
+///     beliefs.push(&[Some(belief), None, Some(0.5), None], Normalize::Never)?;
+///     truths.push(vec![Some(truth), Some(truth)]);
+/// }
+/// let (train, valid) = Examples::new(beliefs, truths)?.split(0.2, 1);
+/// let learned = Learner { steps: 200, ..Learner::default() }.learn(&model, &train, &valid)?;
+/// assert!(learned.validation > learned.beliefs_alone);
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Learner {
+    /// The sizes to choose from, by the validation rows; the smaller ones first.
+    pub sizes: Vec<Size>,
+    /// Steps of the optimizer, at most.
+    pub steps: usize,
+    /// A size is done with when the validation rows have not gained for so many steps.
+    pub patience: usize,
+    /// Rows of a step.
+    pub batch: usize,
+    /// Step size for probabilities of rules.
+    pub learning_rate: f64,
+    /// Step size for calibrators and combinations.
+    pub other_rate: f64,
+    /// What it costs that a category may make a rule true, per 1 − q.
+    pub penalty: f64,
+    /// How strongly calibrators are pulled to where they started.
+    pub pull: f64,
+    /// The probability of learned rules: just below 1, so that no row becomes impossible.
+    pub probability: f64,
+    /// Whether probabilities of the rules that are there already are learned too.
+    pub learn_probabilities: bool,
+    /// Whether typical combinations are learned.
+    pub typical: bool,
+    /// How far the logarithm of a single combination's weight strays from what its frequency says.
+    pub spread: f64,
+    /// Whether calibrators are learned along.
+    pub calibrate: bool,
+    /// Draws where rules begin, and batches.
+    pub seed: u64,
+}
+
+impl Default for Learner {
+    fn default() -> Self {
+        let size = |width: usize, rules_per_group: usize| Size { width, rules_per_group };
+        Self {
+            sizes: vec![size(2, 1), size(3, 1), size(4, 2), size(6, 4)],
+            steps: 2000,
+            patience: 400,
+            batch: 40,
+            learning_rate: 0.003,
+            other_rate: 0.02,
+            penalty: 0.003,
+            pull: 0.1,
+            probability: 0.999,
+            learn_probabilities: false,
+            typical: true,
+            spread: 1.0,
+            calibrate: true,
+            seed: 1,
+        }
+    }
+}
+
+/// What was learned.
+#[derive(Clone, Debug)]
+pub struct Learned {
+    /// The base with the learned rules, calibrators and combinations.
+    pub model: Model,
+    /// The size that was chosen.
+    pub size: Size,
+    /// How it went for the chosen size.
+    pub curve: Vec<Look>,
+    /// The mean joint log-likelihood of the validation rows under the model.
+    pub validation: f64,
+    /// The same before rules were rounded and left out.
+    pub validation_before_rounding: f64,
+    /// The same for the beliefs as they were given, and calibrated.
+    pub beliefs_alone: f64,
+    /// The same for calibrated beliefs and the base's rules.
+    pub base_alone: f64,
+    /// For each rule of the model: what the validation rows lose without it.
+    pub gains: Vec<f64>,
+}
+
+/// How far learning has come, for progress bars and for going on after a stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The sizes that are done: how good they were, row by row, and their parameters.
+    done: Vec<Climb>,
+    /// The one that is under way.
+    current: Option<Climb>,
+}
+
+impl Progress {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { done: Vec::new(), current: None }
+    }
+
+    /// How many sizes are done.
+    pub fn n_done(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Steps taken with the present size.
+    pub fn step(&self) -> usize {
+        self.current.as_ref().map_or(0, |climb| climb.step)
+    }
+
+    /// The last look at the validation rows.
+    pub fn last_look(&self) -> Option<Look> {
+        self.current.as_ref().or(self.done.last()).and_then(|climb| climb.curve.last().copied())
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Learner {
+    /// Learns beside the rules of `base`, which stay as they are (or their probabilities, where that is asked for).
+    pub fn learn(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<Learned> {
+        self.learn_observed(base, train, valid, Progress::new(), &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// The same, taken up where it was left, and told every few steps how far it has come; with `Break` it ends with the best so far.
+    pub fn learn_observed(
+        &self,
+        base: &Model,
+        train: &Examples,
+        valid: &Examples,
+        mut progress: Progress,
+        observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Learned> {
+        self.check(base, train, valid)?;
+        while progress.done.len() < self.sizes.len() {
+            let size = self.sizes[progress.done.len()];
+            let Task { problem, start } = Task::new(self, size, base, train)?;
+            let rows = [&problem.rows(train, true), &problem.rows(valid, false)];
+            let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(&start));
+            let mut goes_on = true;
+            let mut flow = ControlFlow::Continue(());
+            while goes_on && flow.is_continue() {
+                goes_on = climb.go_on(&problem, &start, self.pace(), rows);
+                progress.current = Some(climb);
+                flow = observe(&progress);
+                climb = progress.current.take().expect("it was put there");
+            }
+            progress.done.push(climb);
+            if flow.is_break() {
+                break;
+            }
+        }
+        self.finish(base, train, valid, &progress.done)
+    }
+
+    fn pace(&self) -> Pace {
+        Pace { steps: self.steps, batch: self.batch, seed: self.seed, patience: self.patience }
+    }
+
+    fn check(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<()> {
+        for (examples, which) in [(train, "to learn from"), (valid, "to validate on")] {
+            if examples.truths().iter().flatten().flatten().next().is_none() {
+                let problem = format!("there are no rows with a known truth {which}");
+                return Err(Error::Examples { problem });
+            }
+            if examples.beliefs().model().labels() != base.labels() {
+                let problem = format!("the rows {which} are about other labels than the model");
+                return Err(Error::Examples { problem });
+            }
+        }
+        if self.sizes.is_empty() || self.batch == 0 {
+            return Err(Error::Examples { problem: "learning needs a size to try and rows in a batch".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Chooses among the sizes, and makes a model of it.
+    fn finish(&self, base: &Model, train: &Examples, valid: &Examples, climbs: &[Climb]) -> Result<Learned> {
+        let mut scored: Vec<(Problem, Vec<f64>)> = Vec::new();
+        for (size, climb) in self.sizes.iter().zip(climbs) {
+            let Task { problem, .. } = Task::new(self, *size, base, train)?;
+            let rows = problem.rows(valid, false);
+            let scores = problem.log_likelihoods(&climb.best, &rows);
+            scored.push((problem, scores));
+        }
+        let scores: Vec<&[f64]> = scored.iter().map(|(_, scores)| &scores[..]).collect();
+        let chosen = simplest_of_the_best(&scores);
+        let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
+        let rows = problem.rows(valid, false);
+        let Readable { model, parameters, gains } = readable(base, problem, &climb.best, &rows)?;
+        Ok(Learned {
+            model,
+            size: self.sizes[chosen],
+            curve: climb.curve.clone(),
+            validation: problem.mean(&parameters, &rows),
+            validation_before_rounding: climb.best_validation,
+            beliefs_alone: self.baseline(&base.without_rules()?, train, valid, false)?,
+            base_alone: self.baseline(base, train, valid, self.calibrate)?,
+            gains,
+        })
+    }
+
+    /// The mean joint log-likelihood of the validation rows without anything learned but calibrators.
+    fn baseline(&self, base: &Model, train: &Examples, valid: &Examples, calibrate: bool) -> Result<f64> {
+        let settings = Self { calibrate, typical: false, learn_probabilities: false, ..self.clone() };
+        let Task { problem, start } = Task::new(&settings, Size { width: 0, rules_per_group: 0 }, base, train)?;
+        Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
+    }
+}
+
+/// Of several candidates, the simplest first, the first that is not clearly worse than the best: within one standard error of
+/// their difference, row by row.
+fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
+    let mean = |scores: &[f64]| scores.iter().sum::<f64>() / scores.len() as f64;
+    let best = (0..scores.len()).rev().max_by(|&a, &b| mean(scores[a]).total_cmp(&mean(scores[b]))).unwrap_or(0);
+    let is_close = |candidate: &usize| {
+        let differences: Vec<f64> = scores[best].iter().zip(scores[*candidate]).map(|(a, b)| a - b).collect();
+        let n = differences.len() as f64;
+        let center = mean(&differences);
+        let variance = differences.iter().map(|d| (d - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        center <= (variance / n).sqrt()
+    };
+    (0..scores.len()).find(is_close).unwrap_or(best)
+}
+
+impl Problem {
+    /// The rows' mean log-likelihood with one rule saying nothing.
+    pub(crate) fn mean_without(&self, rule: usize, parameters: &[f64], rows: &Rows) -> f64 {
+        self.mean(&self.without(rule, parameters), rows)
+    }
+}
