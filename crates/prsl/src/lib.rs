@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod belief;
+mod calibrate;
 mod diagnostic;
 mod error;
 mod evidence;
@@ -25,6 +26,11 @@ pub mod simulate;
 mod text;
 
 pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
+pub use calibrate::{
+    CALIBRATION_ERROR_BINS, CONFUSION_ROWS, Calibrate, CalibrationData, CalibrationMethod,
+    CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, ISOTONIC_ROWS, Isotonic,
+    MAX_PARAMETER, RIDGE, SMOOTH,
+};
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use error::{Error, Result};
 pub use evidence::Evidence;
