@@ -25,7 +25,7 @@ mod rule;
 pub mod simulate;
 mod text;
 
-pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
+pub use belief::{BeliefMatrix, BeliefOrigin, Normalize, SUM_TOLERANCE};
 pub use calibrate::{
     CALIBRATION_ERROR_BINS, CONFUSION_ROWS, Calibrate, CalibrationData, CalibrationMethod,
     CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, ISOTONIC_ROWS, Isotonic,

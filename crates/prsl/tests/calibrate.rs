@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use prsl::{
-    Calibrate, CalibrationData, CalibrationMethod, Calibrator, Confusion, Dirichlet, Error, Isotonic, SMOOTH,
+    BeliefMatrix, BeliefOrigin, Calibrate, CalibrationData, CalibrationMethod, Calibrator, Confusion,
+    Dirichlet, Document, Error, Evidence, Isotonic, Model, SMOOTH, lint,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -50,7 +51,7 @@ fn map() -> impl Strategy<Value = Vec<(f64, f64)>> {
 /// A calibrator of any kind for three categories.
 fn calibrator() -> impl Strategy<Value = Calibrator> {
     let rows = |value: BoxedStrategy<f64>| proptest::collection::vec(proptest::collection::vec(value, 3), 3);
-    let count = prop_oneof![Just(0.0), 0.0..100.0f64, Just(1e15)].boxed();
+    let count = prop_oneof![Just(0.0), 0.0..100.0f64, Just(1e12)].boxed();
     prop_oneof![
         Just(Calibrator::Identity),
         prop_oneof![1e-6..=1e6f64, 0.1..10.0f64]
@@ -344,4 +345,174 @@ fn what_cannot_be_used_is_refused() {
     .map(Error::to_string)
     .collect();
     insta::assert_snapshot!(messages.join("\n"));
+}
+
+fn model_with(calibrator: Calibrator) -> Model {
+    Model::builder()
+        .label("odd name", ["a", "b", "c"])
+        .binary_label("alarm")
+        .rule("a -> alarm", 0.9)
+        .calibrator("odd name", calibrator)
+        .calibrator("alarm", Calibrator::Platt { slope: -0.1, intercept: 1.0 / 3.0 })
+        .build()
+        .unwrap()
+}
+
+proptest! {
+    #[test]
+    fn models_with_calibrators_survive_all_forms(calibrator in calibrator()) {
+        let model = model_with(calibrator);
+        let text = model.to_string();
+        prop_assert_eq!(&Model::parse(&text).unwrap(), &model);
+        prop_assert_eq!(&prsl::format(&text).unwrap(), &text);
+        let json = model.to_json();
+        prop_assert_eq!(&Model::from_json(&json).unwrap(), &model);
+        prop_assert_eq!(Model::from_json(&json).unwrap().to_json(), json);
+        prop_assert_eq!(&model.edit().build().unwrap(), &model);
+    }
+
+    #[test]
+    fn a_row_is_completed_then_calibrated_once(calibrator in calibrator(), belief in belief(3), x in 0.0..=1.0f64) {
+        let model = model_with(calibrator.clone());
+        let id = model.find_label("odd name").unwrap();
+        let row = |evidence: Evidence| model.row(&evidence).unwrap()[..3].to_vec();
+        let given = row(Evidence::new().belief("odd name", belief.clone()));
+        let raw = model.without_calibrators().row(&Evidence::new().belief("odd name", belief)).unwrap();
+        prop_assert_eq!(&given, &apply(&calibrator, &raw[..3]));
+        let partly = row(Evidence::new().partial_belief("odd name", [Some(x), None, None]));
+        let completed = model.without_calibrators().row(&Evidence::new().partial_belief("odd name", [Some(x), None, None])).unwrap();
+        prop_assert_eq!(&partly, &apply(&calibrator, &completed[..3]));
+        prop_assert_eq!(row(Evidence::new().observe("odd name", "b")), [0.0, 1.0, 0.0]);
+        prop_assert_eq!(row(Evidence::new()), [1.0 / 3.0; 3]);
+        prop_assert_eq!(model.calibrator(id), &calibrator);
+    }
+}
+
+#[test]
+fn calibrators_read_as_they_are_written() {
+    let text = "\
+label hands: high, centered, low
+label alarm
+label fire
+
+calibrate hands confusion [8 1 0; 1 7.5 2; 0 0 9]
+calibrate alarm platt 1.2 -0.3
+calibrate fire isotonic [0:0.01 0.3:0.2 1:0.9; 0:0.1 1:0.99]
+";
+    let model = Model::parse(text).unwrap();
+    assert_eq!(model.to_string(), text);
+    let loose = text.replace("; ", ";\n  ").replace(':', " : ").replace("hands :", "hands:");
+    assert_eq!(prsl::format(&Model::parse(&loose).unwrap().to_string()).unwrap(), text);
+    assert!(prsl::format(&loose).unwrap().contains("[0:0.01 0.3:0.2 1:0.9;\n    0:0.1 1:0.99]"));
+    insta::assert_snapshot!(model.to_json());
+    let document = Document::parse(&text.replace("1.2 -0.3", "-1 0")).unwrap();
+    let notes: Vec<String> =
+        lint::check(&document).iter().map(|finding| finding.render("m.prsl", document.source())).collect();
+    insta::assert_snapshot!(notes.join("\n"));
+}
+
+#[test]
+fn a_calibrator_goes_with_its_classifier() {
+    let model = model_with(Calibrator::Temperature { temperature: 2.0 });
+    let id = model.find_label("odd name").unwrap();
+    let calibrator = |model: Model| model.calibrator(id).kind();
+    assert_eq!(calibrator(model.edit().unplug("odd name").build().unwrap()), "identity");
+    assert_eq!(calibrator(model.edit().plug("odd name", "camera").build().unwrap()), "identity");
+    assert_eq!(calibrator(model.edit().plug("odd name", "odd name").build().unwrap()), "temperature");
+    assert_eq!(calibrator(model.edit().plug("alarm", "siren").build().unwrap()), "temperature");
+    let platt = Calibrator::Platt { slope: 1.0, intercept: 0.0 };
+    let error = model.edit().calibrator("odd name", platt.clone()).build().unwrap_err();
+    insta::assert_snapshot!(error, @"calibrator of label `odd name`: `platt` is for labels of two categories, and this one has 3; use `dirichlet`");
+    let error = model.edit().unplug("alarm").calibrator("alarm", platt).build().unwrap_err();
+    insta::assert_snapshot!(error, @"calibrator of label `alarm`: the label is latent, so there are no beliefs to calibrate; remove `latent` or the calibrator");
+}
+
+#[test]
+fn mistakes_in_texts_have_a_place() {
+    let text = "\
+label hands: high, centered, low
+label alarm
+label tired latent
+calibrate alarm platt 1 0
+calibrate alarm temperature 2
+calibrate alram platt 1 0
+calibrate hands platt 1 0
+calibrate hands plat 1 0
+calibrate hands sigmoid
+calibrate hands
+calibrate hands temperature 0
+calibrate hands temperature 1 2
+calibrate alarm platt 1
+calibrate alarm platt nan 0
+calibrate hands confusion [1 0; 0 1]
+calibrate hands confusion [1 0 0; 0 1; 0 0 1]
+calibrate hands confusion [1 0 0; 0 -1 0; 0 0 1]
+calibrate hands dirichlet [1 0 0; 0 1 0; 0 0 1]
+calibrate hands dirichlet [1 0 0; 0 1 0; 0 0 1] [0 0]
+calibrate hands dirichlet [1 0 0; 0 1 0; 0 0 1] [0 0 0; 0]
+calibrate hands isotonic [0:0 1:1; 0:0 1:1; 0:1 1:0]
+calibrate hands isotonic [0:0 1:1; 0:0 1; 0:1 1:1]
+calibrate hands isotonic [0:0 1:1; ; 0:1 1:1]
+calibrate hands isotonic [0:0 1:1
+calibrate tired platt 1 0
+calibrate
+";
+    let Err(Error::Text(diagnostics)) = Model::parse(text) else { panic!("expected errors") };
+    insta::assert_snapshot!(diagnostics.render("m.prsl"));
+    let json = |calibrator: &str| {
+        let label = format!(r#"{{"name": "a", "categories": ["x", "y"], "calibrator": {calibrator}}}"#);
+        Model::from_json(&format!(r#"{{"format": "prsl", "version": 1, "labels": [{label}]}}"#))
+            .unwrap_err()
+            .to_string()
+    };
+    let messages = [
+        json("null"),
+        json(r#"["platt", 1, 0]"#),
+        json(r#"{"kind": "plat", "slope": 1, "intercept": 0}"#),
+        json(r#"{"kind": "platt", "slope": 1}"#),
+        json(r#"{"kind": "platt", "slope": 1, "intercept": 0, "more": 1}"#),
+        json(r#"{"kind": "temperature", "temperature": -1}"#),
+        json(r#"{"kind": "confusion", "matrix": [[1, 0], [0]]}"#),
+        json(r#"{"kind": "isotonic", "maps": [[[0, 0.1]]]}"#),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn beliefs_in_priors_place_do_not_teach() {
+    let model = Model::parse("label alarm prior 0.1\nlabel fire").unwrap();
+    let mut rows = BeliefMatrix::new(&model);
+    for evidence in [
+        Evidence::new().belief("alarm", [0.3]),
+        Evidence::new().belief("fire", [0.4]),
+        Evidence::new().observe("alarm", "yes"),
+        Evidence::new().belief("alarm", [0.6]),
+    ] {
+        rows.push_evidence(&evidence).unwrap();
+    }
+    let alarm = model.find_label("alarm").unwrap();
+    let origins: Vec<BeliefOrigin> = (0..4).map(|row| rows.origin(row, alarm)).collect();
+    use BeliefOrigin::{Classifier, Observed, Prior};
+    assert_eq!(origins, [Classifier, Prior, Observed, Classifier]);
+    assert_eq!(rows.select(&[2, 0]).origin(0, alarm), Observed);
+    assert_eq!(rows.slice(1..3).origin(1, alarm), Observed);
+    let truths = vec![vec![Some(0), None]; 4];
+    assert_eq!(CalibrationData::of_label(&rows, alarm, &truths).unwrap().counts(), [2, 0]);
+    assert!(CalibrationData::of_label(&rows, alarm, &truths[..3]).is_err());
+}
+
+#[test]
+fn what_a_callers_calibrator_answers_is_checked() {
+    struct Broken;
+    impl Calibrate for Broken {
+        fn calibrate(&self, _: &[f64], out: &mut [f64]) {
+            out.fill(f64::NAN);
+        }
+    }
+    let model = Model::parse("label alarm").unwrap();
+    let mut rows = BeliefMatrix::new(&model);
+    rows.push_evidence(&Evidence::new()).unwrap();
+    rows.push_evidence(&Evidence::new().belief("alarm", [0.3])).unwrap();
+    let error = rows.calibrate(model.find_label("alarm").unwrap(), &Broken).unwrap_err();
+    insta::assert_snapshot!(error, @"cannot calibrate: calibrated belief of row 2 is no distribution over the categories");
 }

@@ -6,7 +6,7 @@ use super::{Calibrate, check_size};
 use crate::error::Result;
 
 /// The largest count.
-const MAX_COUNT: f64 = 1e15;
+const MAX_COUNT: f64 = 1e12;
 
 /// How often the truth is the row's category when the classifier says the column's.
 ///

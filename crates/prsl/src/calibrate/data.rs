@@ -2,8 +2,9 @@
 
 use super::problem::CalibrationProblem;
 use super::{Calibrate, CalibrationMethod, Calibrator};
-use crate::belief::SUM_TOLERANCE;
+use crate::belief::{BeliefMatrix, BeliefOrigin, SUM_TOLERANCE};
 use crate::error::Result;
+use crate::label::LabelId;
 
 /// The bins of [`CalibrationData::calibration_error`], of equal width from 0 to 1.
 pub const CALIBRATION_ERROR_BINS: usize = 15;
@@ -58,6 +59,22 @@ impl<'a> CalibrationData<'a> {
         }
         rows.retain(|row| row.weight > 0.0);
         Ok(Self { n_categories, rows })
+    }
+
+    /// What classifiers said about one label, beside the true categories of each row; priors and observed categories do not count.
+    ///
+    /// The matrix should hold raw beliefs, that is, be one of [`Model::without_calibrators`](crate::Model::without_calibrators).
+    pub fn of_label(rows: &'a BeliefMatrix, label: LabelId, truths: &[Vec<Option<usize>>]) -> Result<Self> {
+        check_rows("truths", truths.len(), rows.n_rows())?;
+        let believed = |row: &usize| rows.origin(*row, label) == BeliefOrigin::Classifier;
+        let known = (0..rows.n_rows()).filter(believed).filter_map(|row| {
+            let truth = truths[row][label.index()]?;
+            Some((row, Row { belief: rows.belief(row, label), truth, weight: 1.0 }))
+        });
+        let known: Vec<(usize, Row<'a>)> = known.collect();
+        known.iter().try_for_each(|(row, known)| check_row(row + 1, known))?;
+        let rows_known = known.into_iter().map(|(_, known)| known).collect();
+        Ok(Self { n_categories: rows.n_categories(label), rows: rows_known })
     }
 
     /// Fits a calibrator: [`Calibrator::fit`].

@@ -12,6 +12,7 @@ mod minimize;
 mod problem;
 
 pub use confusion::Confusion;
+pub(crate) use data::is_distribution;
 pub use data::{CALIBRATION_ERROR_BINS, CalibrationData};
 pub use dirichlet::Dirichlet;
 pub use fit::{CONFUSION_ROWS, CalibrationMethod, DIRICHLET_RIDGE, FOLDS, ISOTONIC_ROWS, RIDGE};

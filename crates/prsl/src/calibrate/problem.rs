@@ -3,13 +3,14 @@
 use std::ops::RangeInclusive;
 
 use crate::error::Error;
+use crate::text::print::number;
 
 /// Why something cannot be a calibrator, or cannot be fitted.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CalibrationProblem {
     /// Too few or too many numbers.
-    #[error("{given} {} given, expected {wanted}", if *.given == 1 { "number is" } else { "numbers are" })]
+    #[error("the number of parameters is {given}, expected {wanted}")]
     Numbers {
         /// How many were given.
         given: usize,
@@ -17,7 +18,7 @@ pub enum CalibrationProblem {
         wanted: usize,
     },
     /// A matrix or list of maps of the wrong size.
-    #[error("{given} {what} given, expected {wanted}, one for each category")]
+    #[error("the number of {what} is {given}, expected {wanted}, one for each category")]
     Size {
         /// "rows", "columns" or "maps".
         what: &'static str,
@@ -27,7 +28,7 @@ pub enum CalibrationProblem {
         wanted: usize,
     },
     /// A number out of its range.
-    #[error("{what} is {value}, expected a number from {low} to {high}")]
+    #[error("{what} is {value}, expected a number from {} to {}", number(*.low), number(*.high))]
     Range {
         /// Which number.
         what: &'static str,
@@ -64,7 +65,7 @@ pub enum CalibrationProblem {
     #[error("the label is latent, so there are no beliefs to calibrate; remove `latent` or the calibrator")]
     Latent,
     /// Beliefs, truths and weights that are not about the same rows.
-    #[error("{given} {what} given, expected {wanted}")]
+    #[error("the number of {what} is {given}, expected {wanted}")]
     Rows {
         /// "beliefs", "truths" or "weights".
         what: &'static str,
