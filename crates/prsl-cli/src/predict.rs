@@ -100,7 +100,7 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// The most time for branch and bound on a row, in seconds [default: 10]
+    /// The most time for branch and bound on a row, in seconds; with 0 it only guesses and tells the gap [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Answer K rows again by a more exact engine, and tell how far off the answers were
@@ -159,10 +159,9 @@ impl From<ScheduleKind> for Schedule {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wanted = || "expected a number of seconds above 0, as in 0.5 or 30".to_owned();
-    let seconds: f64 = text.parse().map_err(|_| wanted())?;
-    let time = Duration::try_from_secs_f64(seconds).map_err(|_| wanted())?;
-    if time.is_zero() { Err(wanted()) } else { Ok(time) }
+    let wanted = "expected a number of seconds, as in 0.5 or 30";
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| wanted.to_owned())
 }
 
 /// The format of the answers.
@@ -273,9 +272,16 @@ impl Arguments {
             merge: !self.no_merge,
             ..default
         };
-        let search = SearchLimits::default();
-        let search = SearchLimits { time: self.time_limit.unwrap_or(search.time), ..search };
-        Settings { limits: self.question.limits(), loopy, search }
+        Settings { limits: self.question.limits(), loopy, search: self.search_limits() }
+    }
+
+    /// No time at all is no node at all, so that the answer does not depend on the clock.
+    fn search_limits(&self) -> SearchLimits {
+        let default = SearchLimits::default();
+        match self.time_limit {
+            Some(time) => SearchLimits { time, nodes: if time.is_zero() { 0 } else { default.nodes } },
+            None => default,
+        }
     }
 
     /// Refuses options that would have no effect.
@@ -397,7 +403,7 @@ impl Arguments {
         let doubts = [
             (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
             (Status::Imprecise, "lost digits to rounding; a larger `--memory` avoids that"),
-            (Status::NotProven, "have an explanation that is not proven to be the best"),
+            (Status::NotProven, "got an explanation that is not proven to be the best"),
         ];
         for (status, what) in doubts {
             if let Some(&n) = summary.not_ok.get(&status) {
