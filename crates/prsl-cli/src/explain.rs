@@ -33,7 +33,7 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
-        let table = TableReader::open(&self.question.beliefs)?;
+        let table = TableReader::open(self.question.beliefs())?;
         let beliefs = BeliefReader::new(file.document.model(), table, self.question.options())?;
         let explainer = Explainer::compile_within(file.document.model(), self.question.limits())?;
         let explanation = explain(&explainer, beliefs, self.row)?;

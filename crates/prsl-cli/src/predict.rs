@@ -27,6 +27,10 @@ use crate::verify::Verification;
 
 /// Answer every row of a table: the beliefs that follow from the classifiers and the rules
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("beliefs", |beliefs| beliefs.required(false).required_unless_present("explain_plan")))]
+#[command(override_usage = "\
+prsl predict [OPTIONS] <MODEL> <BELIEFS>
+       prsl predict [OPTIONS] <MODEL> --explain-plan")]
 #[command(after_help = "\
 Examples:
   prsl predict warehouse.prsl beliefs.csv
@@ -34,7 +38,7 @@ Examples:
   prsl predict warehouse.prsl beliefs.csv --query mpe --top 3 --format jsonl
   prsl predict warehouse.prsl beliefs.csv --query samples --samples 100 --seed 7
   prsl predict large.prsl beliefs.csv --engine loopy --schedule residual --verify 20
-  prsl predict large.prsl beliefs.csv --explain-plan
+  prsl predict large.prsl --explain-plan
   gunzip -c beliefs.csv.gz | prsl predict warehouse.prsl - | head
 
 Engines: `auto` takes the junction tree for marginals where it fits the memory and 2e9 multiply-adds a row, and loopy \
@@ -106,7 +110,7 @@ pub struct Arguments {
     /// Answer K rows again by a more exact engine, and tell how far off the answers were
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     verify: Option<u32>,
-    /// Only say which engine would be taken, and why
+    /// Only say which engine would be taken, and why; needs no beliefs
     #[arg(long)]
     explain_plan: bool,
 }
@@ -232,7 +236,7 @@ impl Arguments {
             output::print(&plan(&self.compile(model, &settings)?))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let table = TableReader::open(&self.question.beliefs)?;
+        let table = TableReader::open(self.question.beliefs())?;
         let beliefs = BeliefReader::new(model, table, self.question.options())?;
         let query = self.compile(model, &settings)?;
         self.tell_approximation(&query);
@@ -382,7 +386,7 @@ impl Arguments {
         if let Some(first) = summary.first_impossible {
             let (impossible, are) =
                 (grouped(impossible_rows), if impossible_rows == 1 { "is" } else { "are" });
-            let (model, beliefs) = (shell(&self.question.model), shell(&self.question.beliefs));
+            let (model, beliefs) = (shell(&self.question.model), shell(self.question.beliefs()));
             let why = format!("prsl explain {model} {beliefs} --row {first}");
             let heading = styled(style::WARNING, format_args!("{impossible} of {rows} {are} impossible"));
             output::complain(&format!(

@@ -168,6 +168,9 @@ fn plans_are_explained() {
     plan("plan_exact", "--engine exact");
     plan("plan_enumeration", "--engine enumeration --query mpe");
     plan("plan_samples", "--query samples");
+    let without_beliefs = folder.prsl("predict warehouse.prsl --explain-plan --query both").done();
+    let with_beliefs = folder.prsl("predict warehouse.prsl b.csv --explain-plan --query both").done();
+    assert_eq!(without_beliefs.stdout, with_beliefs.stdout);
 }
 
 /// No chunk has more than 8192 rows, and here are more than two of these.
