@@ -17,7 +17,7 @@ use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits}
 use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
 use crate::arguments::{Question, usage};
-use crate::engines::{self, Explanations, Marginals, Settings};
+use crate::engines::{self, Explanations, LogEvidence, Marginals, Settings};
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, grouped};
@@ -51,7 +51,8 @@ log_evidence_bethe, which may be too small or too large, followed by sweeps and 
 marginal in the last sweep).
 
 Columns of `--query mpe`: for each label its category in the most probable joint explanation, then log_weight, \
-log_probability (empty where the exact evidence is not affordable), optimal, gap (no explanation has a log_weight \
+log_probability (empty where the exact evidence is not affordable, or takes more than 1e6 multiply-adds a row and \
+neither `--engine exact` nor `--query both` asks to wait for it), optimal, gap (no explanation has a log_weight \
 larger by more than this; empty if nothing is known), engine, status. With `--top`, row and rank come first, both from 1.
 
 Columns of `--query both`: those of the marginals, then the explanation's categories as `mpe:LABEL`, then all last \
@@ -488,9 +489,13 @@ pub fn compile(
     let marginals = marginals.transpose()?;
     let best = (query != QueryKind::Marginals).then(|| Explanations::compile(model, engine, settings));
     let best = best.transpose()?;
-    let has_sum = marginals.as_ref().is_some_and(|it| it.engine() != prsl::Engine::Loopy);
-    let sum = if best.is_some() && !has_sum { engines::exact_sum(model, settings) } else { None };
-    Ok(Query::Beliefs(Box::new(Beliefs { model: model.clone(), marginals, best, sum, top })))
+    let log_evidence = match &marginals {
+        _ if best.is_none() => None,
+        Some(marginals) if marginals.engine() != prsl::Engine::Loopy => None,
+        Some(Marginals::Auto(_)) => Some(LogEvidence::none("the marginals are not exact")),
+        _ => Some(LogEvidence::compile(model, engine, settings.limits)?),
+    };
+    Ok(Query::Beliefs(Box::new(Beliefs { model: model.clone(), marginals, best, log_evidence, top })))
 }
 
 /// Reads until the end, an error, or nobody wants more.

@@ -81,16 +81,14 @@ fn verification_by_branch_and_bound() {
     }
 }
 
-/// Labels of which every two should differ: whatever is best, a third of the rules is broken, and no bound knows that without
-/// a search.
+/// Where every two labels should differ, some rules are broken whatever is best, and no bound knows that without a search.
 #[test]
 fn explanations_without_a_search_have_a_gap() {
-    let labels: String = (0..12).map(|label| format!("label l{label}\n")).collect();
-    let pairs = (0..12).flat_map(|b| (0..b).map(move |a| format!("rule 0.9: l{a} xor l{b}\n")));
-    let folder = Folder::new(&[
-        ("pairs.prsl", &pairs.fold(labels, |text, rule| text + &rule)),
-        ("b.csv", "l0,l1\n0.6,0.7\n"),
-    ]);
+    let mut pairs: String = (0..12).map(|label| format!("label l{label}\n")).collect();
+    for b in 0..12 {
+        (0..b).for_each(|a| pairs.push_str(&format!("rule 0.9: l{a} xor l{b}\n")));
+    }
+    let folder = Folder::new(&[("pairs.prsl", &pairs), ("b.csv", "l0,l1\n0.6,0.7\n")]);
     let run = folder.prsl("predict pairs.prsl b.csv --query mpe --memory 1 --time-limit 0");
     assert_eq!(run.code, 0, "{run}");
     let told = ["optimal", "engine", "status"].map(|column| run.cell(1, column));
@@ -167,6 +165,8 @@ fn plans_are_explained() {
     plan("plan_loopy", "--engine loopy");
     plan("plan_exact", "--engine exact");
     plan("plan_enumeration", "--engine enumeration --query mpe");
+    plan("plan_mpe", "--query mpe");
+    plan("plan_mpe_without_memory", "--query mpe --memory 1");
     plan("plan_samples", "--query samples");
     let without_beliefs = folder.prsl("predict warehouse.prsl --explain-plan --query both").done();
     let with_beliefs = folder.prsl("predict warehouse.prsl b.csv --explain-plan --query both").done();
