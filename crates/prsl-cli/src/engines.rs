@@ -71,7 +71,7 @@ impl Marginals {
         match self {
             Marginals::Auto(engine) => engine.reason().to_owned(),
             Marginals::Exact(engine) => format!("junction tree: as asked for, {}", engine.cost()),
-            Marginals::Loopy(engine) => format!("loopy: as asked for, {}", loopy_cost(engine)),
+            Marginals::Loopy(engine) => loopy_reason(engine, engine.settings().max_sweeps),
             Marginals::Enumeration(model, _) => format!("enumeration: as asked for, {}", assignments(model)),
         }
     }
@@ -142,7 +142,7 @@ impl Explanations {
     pub fn reason(&self) -> String {
         match self {
             Explanations::Exact(engine) => engine.reason().to_owned(),
-            Explanations::Loopy(engine) => format!("loopy: as asked for, {}", loopy_cost(engine)),
+            Explanations::Loopy(engine) => loopy_reason(engine, engine.settings().explanation_sweeps),
             Explanations::Enumeration(model, _) => {
                 format!("enumeration: as asked for, {}", assignments(model))
             }
@@ -248,8 +248,9 @@ fn enumeration_work(model: &Model) -> f64 {
     n_assignments(model) * (model.labels().len() + model.rules().len()) as f64
 }
 
-fn loopy_cost(engine: &Loopy) -> String {
-    format!("at most {} sweeps over {} rules", engine.settings().max_sweeps, engine.model().rules().len())
+fn loopy_reason(engine: &Loopy, max_sweeps: usize) -> String {
+    let n_rules = engine.model().rules().len();
+    format!("loopy: as asked for, at most {max_sweeps} sweeps over {n_rules} rules")
 }
 
 /// A few dozen sweeps, with a few operations for each category.

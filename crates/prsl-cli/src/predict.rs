@@ -90,7 +90,7 @@ pub struct Arguments {
     /// Another seed draws other samples, or other rows for `--verify` [default: 1]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Loopy: how often every rule speaks at most [default: 200]
+    /// Loopy: how often every rule speaks at most [default: 200, for explanations 30]
     #[arg(long, value_name = "N")]
     max_sweeps: Option<usize>,
     /// Loopy: the share of the old message in a new one, from 0 to below 1 [default: 0]
@@ -272,6 +272,7 @@ impl Arguments {
         let loopy = LoopySettings {
             schedule: self.schedule.map_or(default.schedule, Schedule::from),
             max_sweeps: self.max_sweeps.unwrap_or(default.max_sweeps),
+            explanation_sweeps: self.max_sweeps.unwrap_or(default.explanation_sweeps),
             damping: self.damping.unwrap_or(default.damping),
             tolerance: self.tolerance.unwrap_or(default.tolerance),
             merge: !self.no_merge,
