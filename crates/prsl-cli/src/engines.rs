@@ -2,7 +2,7 @@
 
 use prsl::{
     BeliefMatrix, Engine, Enumeration, Error, ExplanationEngine, JunctionTree, Limits, Loopy, LoopySettings,
-    MAX_WORK, MarginalEngine, Model, MostProbable, Posteriors, Sampler, SearchLimits,
+    MAX_WORK, MarginalEngine, Model, MostProbable, Posteriors, Sampler, Sampling, SearchLimits,
 };
 use rayon::prelude::*;
 
@@ -38,7 +38,7 @@ impl Marginals {
         Ok(match engine {
             EngineKind::Auto => Marginals::Auto(MarginalEngine::compile(model, limits, loopy)?),
             EngineKind::Exact => {
-                let tree = JunctionTree::compile_within(model, limits).map_err(or_loopy)?;
+                let tree = JunctionTree::compile_within(model, limits)?;
                 Marginals::Exact(Box::new(tree))
             }
             EngineKind::Loopy => Marginals::Loopy(Box::new(Loopy::compile_with(model, loopy)?)),
@@ -164,13 +164,9 @@ impl Explanations {
 pub fn sampler(model: &Model, engine: EngineKind, limits: Limits) -> prsl::Result<Sampler> {
     let sampler = Sampler::compile(model, limits)?;
     if engine == EngineKind::Exact && sampler.engine() == Engine::Gibbs {
-        JunctionTree::compile_within(model, limits)?;
-        return Err(Error::TooCostly {
-            what: "exact sampling".to_owned(),
-            needed: "tables without signs that are larger".to_owned(),
-            limit: format!("{} bytes", limits.memory),
-            advice: "raise the memory limit".to_owned(),
-        });
+        // Samples of no row at all are refused like any others, by whatever does not fit.
+        JunctionTree::compile_within(model, limits)?
+            .sample_batch(&BeliefMatrix::new(model), &Sampling::default())?;
     }
     Ok(sampler)
 }
@@ -222,17 +218,6 @@ impl LogEvidence {
     /// About how many multiplications a row takes.
     pub fn work(&self) -> f64 {
         self.tree.as_ref().map_or(0.0, |tree| tree.cost().multiply_adds)
-    }
-}
-
-/// The refusal of exact marginals also names the way out that `predict` has.
-fn or_loopy(error: Error) -> Error {
-    match error {
-        Error::TooCostly { what, needed, limit, .. } => {
-            let advice = "raise the memory limit, or use loopy propagation".to_owned();
-            Error::TooCostly { what, needed, limit, advice }
-        }
-        other => other,
     }
 }
 

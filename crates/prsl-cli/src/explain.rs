@@ -8,6 +8,7 @@ use prsl_data::{BeliefReader, TableReader};
 
 use crate::arguments::Question;
 use crate::check::Format;
+use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
 use crate::{output, style};
 
@@ -34,8 +35,10 @@ impl Arguments {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
         let table = TableReader::open(self.question.beliefs())?;
-        let beliefs = BeliefReader::new(file.document.model(), table, self.question.options())?;
-        let explainer = Explainer::compile_within(file.document.model(), self.question.limits())?;
+        let model = file.document.model();
+        let beliefs = BeliefReader::new(model, table, self.question.options())?;
+        let explainer = Explainer::compile_within(model, self.question.limits())
+            .map_err(|error| Refusal::of(error, model, MORE_MEMORY))?;
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
             Format::Text => output::print(&style::explanation(&explanation.to_string()))?,

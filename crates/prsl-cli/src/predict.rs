@@ -18,6 +18,7 @@ use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
 use crate::arguments::{Question, usage};
 use crate::engines::{self, Explanations, LogEvidence, Marginals, Settings};
+use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, grouped};
@@ -259,8 +260,22 @@ impl Arguments {
         let top = self.top.map(|n| n as usize);
         compile(model, self.query, self.engine, settings, top, sampling).map_err(|error| match error {
             prsl::Error::Setting { .. } => usage("predict", ErrorKind::ValueValidation, error),
-            other => other.into(),
+            other => Refusal::of(other, model, self.way_out()),
         })
+    }
+
+    /// What to do where the engine is too costly.
+    fn way_out(&self) -> &'static str {
+        match (self.engine, self.query) {
+            (EngineKind::Enumeration, _) => "`--engine exact` takes the junction tree",
+            (EngineKind::Exact, QueryKind::Samples) => {
+                "`--engine auto` draws approximate samples at any size; `--memory 8GiB`, for example, raises the limit"
+            }
+            (EngineKind::Exact, QueryKind::Marginals | QueryKind::Both) => {
+                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit"
+            }
+            _ => MORE_MEMORY,
+        }
     }
 
     fn seed(&self) -> u64 {

@@ -100,21 +100,37 @@ fn explanations_without_a_search_have_a_gap() {
     assert!(run.number(1, "log_weight") + run.number(1, "gap") >= best.number(1, "log_weight"));
 }
 
-/// Memory for the plan that loses digits, and not a byte for the one that does not.
+/// A model and rows, and memory for the plan that loses digits, with not a byte for the one that does not.
+fn silent() -> (Folder, u64) {
+    let with_memory = |seed: u64| {
+        let (model, rows) = nearly_silent(seed, 5);
+        let memory = JunctionTree::compile(&model).expect("a small model").cost().bytes as u64;
+        (model, rows, memory)
+    };
+    let loses_digits = |(model, _, memory): &(Model, BeliefMatrix, u64)| {
+        let tree = JunctionTree::compile_within(model, Limits { memory: *memory });
+        !tree.expect("it fits exactly").is_careful()
+    };
+    let mut candidates = (0..100).map(with_memory);
+    let (model, rows, memory) = candidates.find(loses_digits).expect("some plan without signs is larger");
+    (Folder::new(&[("silent.prsl", &model.to_string()), ("b.csv", &csv(&model, &rows))]), memory)
+}
+
+#[test]
+fn exact_samples_are_refused_by_what_does_not_fit() {
+    let (folder, memory) = silent();
+    let run =
+        folder.prsl(&format!("predict silent.prsl b.csv --query samples --engine exact --memory {memory}"));
+    assert_eq!(run.code, 3, "{run}");
+    assert!(run.stderr.starts_with("error: exact inference needs "), "{run}");
+    assert!(run.stderr.contains("help: `--engine auto` draws approximate samples"), "{run}");
+    let run = folder.prsl(&format!("predict silent.prsl b.csv --query samples --memory {memory}")).done();
+    assert_eq!(run.cell(1, "engine"), "gibbs");
+}
+
 #[test]
 fn rows_that_lost_digits_say_so() {
-    let (model, rows, memory) = (0..100)
-        .map(|seed| nearly_silent(seed, 5))
-        .map(|(model, rows)| {
-            let bytes = JunctionTree::compile(&model).expect("a small model").cost().bytes as u64;
-            (model, rows, bytes)
-        })
-        .find(|(model, _, memory)| {
-            let tree = JunctionTree::compile_within(model, Limits { memory: *memory });
-            !tree.expect("it fits exactly").is_careful()
-        })
-        .expect("some plan without signs is larger");
-    let folder = Folder::new(&[("silent.prsl", &model.to_string()), ("b.csv", &csv(&model, &rows))]);
+    let (folder, memory) = silent();
     let run =
         folder.prsl(&format!("predict silent.prsl b.csv --query both --engine exact --memory {memory}"));
     assert_eq!(run.code, 0, "{run}");
