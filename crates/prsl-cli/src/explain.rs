@@ -10,6 +10,7 @@ use crate::arguments::Question;
 use crate::check::Format;
 use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
+use crate::progress::counted;
 use crate::{output, style};
 
 /// Explain the answer for one row: which rule moved which category, from what to what
@@ -67,6 +68,5 @@ pub fn explain(explainer: &Explainer, mut beliefs: BeliefReader, row: u64) -> Re
             return Ok(explainer.explain_row(chunk.row(chunk.n_rows() - 1))?);
         }
     }
-    let rows = if before == 1 { "1 row".to_owned() } else { format!("{before} rows") };
-    bail!("there is no row {row}: `{}` has {rows}", beliefs.table().name())
+    bail!("there is no row {row}: `{}` has {}", beliefs.table().name(), counted(before, "row"))
 }

@@ -21,7 +21,7 @@ use crate::engines::{self, Explanations, LogEvidence, Marginals, Settings};
 use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
 use crate::output;
-use crate::progress::{Progress, grouped};
+use crate::progress::{Progress, counted, grouped};
 use crate::style::{self, shell, styled};
 use crate::table::{Answers, Beliefs, Query, Status};
 use crate::verify::Verification;
@@ -242,8 +242,7 @@ impl Arguments {
         let beliefs = BeliefReader::new(model, table, self.question.options())?;
         let query = self.compile(model, &settings)?;
         self.tell_approximation(&query);
-        let verification =
-            self.verify.map(|wanted| Verification::new(wanted as usize, self.seed.unwrap_or(1)));
+        let verification = self.verify.map(|wanted| Verification::new(wanted as usize, self.seed()));
         let prediction = Prediction { model, query, beliefs, target, format, verification };
         let mut summary = pool.install(|| prediction.run(Progress::new(!to_terminal)))?;
         let verification = summary.verification.take();
@@ -394,10 +393,7 @@ impl Arguments {
 
     /// Sums up on standard error, unless that would only disturb.
     fn tell(&self, summary: &Summary) {
-        let rows = match summary.rows {
-            1 => "1 row".to_owned(),
-            n => format!("{} rows", grouped(n)),
-        };
+        let rows = counted(summary.rows, "row");
         let impossible_rows = summary.not_ok.get(&Status::Impossible).copied().unwrap_or(0);
         self.tell_doubts(summary, &rows);
         if let Some(first) = summary.first_impossible {
