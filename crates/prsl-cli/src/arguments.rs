@@ -76,7 +76,8 @@ pub struct Question {
     /// Columns are named `label=category`, or by a category that only one label has, or, for observed categories and
     /// yes/no labels, by the label. Empty cells of a label share what the others leave of 1; a label without any
     /// takes its prior.
-    pub beliefs: PathBuf,
+    #[arg(required = true)]
+    beliefs: Option<PathBuf>,
     /// Divide each belief by its sum, instead of refusing those that do not sum to 1
     #[arg(long)]
     pub normalize: bool,
@@ -92,11 +93,16 @@ impl Question {
     /// Refuses to read both from standard input.
     pub fn check(&self, subcommand: &str) -> Result<()> {
         let standard_input = Path::new("-");
-        if self.model == standard_input && self.beliefs == standard_input {
+        if self.model == standard_input && self.beliefs.as_deref() == Some(standard_input) {
             let message = "MODEL and BELIEFS cannot both be `-`; name a file for one of them";
             return Err(usage(subcommand, ErrorKind::ArgumentConflict, message));
         }
         Ok(())
+    }
+
+    /// The file of beliefs, for whoever reads them.
+    pub fn beliefs(&self) -> &Path {
+        self.beliefs.as_deref().expect("nobody may leave them out and read them")
     }
 
     /// How the table is taken.
