@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod engines;
 mod errors;
+mod evaluate;
 mod explain;
 mod export;
 mod fmt;

@@ -46,7 +46,7 @@ pub fn joint_log_likelihoods(
     if posteriors.engine() == Engine::Loopy {
         return None;
     }
-    let model = rows.model();
+    let model = &posteriors.model; // not that of the rows, which may have other rules
     let open = |row: &usize| is_partly_known(&truths[*row]) && posteriors.is_possible(*row);
     let partly: Vec<usize> = (0..truths.len()).filter(open).collect();
     let clamped = infer(&clamped(rows, truths, &partly));
@@ -76,7 +76,7 @@ fn is_partly_known(truth: &Truth) -> bool {
 }
 
 /// These rows, with what is known of them observed.
-fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> BeliefMatrix {
+pub(super) fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> BeliefMatrix {
     let mut clamped = rows.select(selected);
     for (index, &row) in selected.iter().enumerate() {
         for (label, category) in known(&truths[row]) {
@@ -86,7 +86,7 @@ fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> BeliefM
     clamped
 }
 
-fn log_beliefs(model: &Model, row: &[f64], truth: &Truth) -> f64 {
+pub(super) fn log_beliefs(model: &Model, row: &[f64], truth: &Truth) -> f64 {
     let belief = |(label, category)| row[model.block(LabelId::new(label)).start + category];
     known(truth).map(|cell| belief(cell).ln()).sum()
 }
