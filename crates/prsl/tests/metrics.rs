@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use prsl::log_space::log_sum_exp;
 use prsl::metrics::{
-    Bootstrap, CALIBRATION_BINS, Evaluation, IMPOSSIBLE, Metric, Predictions, Scores, Truth,
+    Bootstrap, CALIBRATION_BINS, Evaluation, IMPOSSIBLE, Metric, Predictions, RuleEffects, Scores, Truth,
     joint_log_likelihoods,
 };
 use prsl::{
-    BeliefMatrix, Engine, Enumeration, Evidence, JunctionTree, Loopy, Model, MostProbable, Posteriors,
+    BeliefMatrix, Engine, Enumeration, Evidence, JunctionTree, Limits, Loopy, Model, MostProbable, Posteriors,
 };
 use prsl_testkit::{EXACT, close, simulated, small_model};
 use rand::{RngExt, SeedableRng};
@@ -243,6 +243,33 @@ proptest! {
             prop_assert!(agree(scores.get(metric), answers.get(metric)), "{metric:?}");
         }
         prop_assert_eq!(scores.impossible, answers.impossible);
+    }
+}
+
+proptest! {
+    #![proptest_config(many(200))]
+
+    #[test]
+    fn effects_of_rules_are_differences_of_models((model, rows) in small_model(), seed in any::<u64>()) {
+        let truths = random_truths(&model, rows.n_rows(), seed);
+        let effects = RuleEffects::compile(&model, Limits::default())?;
+        let (influences, gains) = (effects.influences(&rows)?, effects.gains(&rows, &truths)?);
+        let with = Answers::new(&model, &rows, &truths);
+        for rule in model.rule_ids() {
+            let other = model.edit().retain_rules(|it| it != rule).build()?;
+            let without = Answers::new(&other, &rows, &truths);
+            let changes = (0..rows.n_rows()).filter_map(|row| {
+                let both = with.posteriors.marginals(row)?.iter().zip(without.posteriors.marginals(row)?);
+                Some(both.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max))
+            });
+            let influence = influences[rule.index()].mean();
+            prop_assert!(agree(influence, mean(changes)), "influence of {}", model.rule_name(rule));
+            let floor = |log: f64| if log == f64::NEG_INFINITY { IMPOSSIBLE } else { log };
+            let differences = with.joint.iter().zip(&without.joint);
+            let expected = mean(differences.filter_map(|(a, b)| Some(floor((*a)?) - floor((*b)?))));
+            let gain = gains[rule.index()].mean();
+            prop_assert!(agree(gain, expected), "gain of {}: {gain:?} {expected:?}", model.rule_name(rule));
+        }
     }
 }
 

@@ -33,11 +33,13 @@ mod bootstrap;
 mod evaluation;
 mod likelihood;
 mod reliability;
+mod rules;
 
 pub use bootstrap::{Bootstrap, Intervals};
 pub use evaluation::{Evaluation, Predictions};
 pub use likelihood::joint_log_likelihoods;
 pub use reliability::{Reliability, ReliabilityBin};
+pub use rules::{Average, RuleEffects};
 
 use crate::posterior::Engine;
 
