@@ -10,7 +10,9 @@ use prsl::Limits;
 use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
-use crate::{check, completions, demo, evaluate, explain, export, fmt, predict, schema, simulate, style};
+use crate::{
+    check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate, style,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +46,7 @@ enum Command {
     Predict(predict::Arguments),
     Explain(explain::Arguments),
     Evaluate(evaluate::Arguments),
+    Plot(plot::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
@@ -60,6 +63,7 @@ impl Arguments {
             Command::Predict(arguments) => arguments.run(),
             Command::Explain(arguments) => arguments.run(),
             Command::Evaluate(arguments) => arguments.run(),
+            Command::Plot(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),

@@ -1,18 +1,20 @@
 //! `prsl evaluate`: how good the answers are, and what the rules gain.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use prsl::metrics::{Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods};
-use prsl::{BeliefMatrix, Engine, Error, Model};
+use prsl::{BeliefMatrix, Engine, Error, Limits, Model};
 use prsl_data::LabeledReader;
 use serde::{Serialize, Serializer};
 
 use crate::arguments::Question;
 use crate::check::Format;
 use crate::engines::{Explanations, Marginals, Settings};
+use crate::figures::{self, Effects};
 use crate::model::ModelFile;
 use crate::predict::{EngineKind, chunk_rows};
 use crate::progress::{Progress, grouped};
@@ -25,6 +27,7 @@ use crate::{labeled, output};
 Examples:
   prsl evaluate warehouse.prsl beliefs.csv truth.csv
   prsl evaluate warehouse.prsl beliefs.parquet truth.parquet --format json
+  prsl evaluate warehouse.prsl beliefs.csv truth.csv --plots figures
   prsl evaluate large.prsl beliefs.csv truth.csv --engine loopy --threads 4
 
 TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, \
@@ -53,6 +56,9 @@ pub struct Arguments {
     /// Another seed resamples other rows for the intervals
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Draw figures into this folder: graph.svg, reliability.svg, influence.svg, weights.svg
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
     /// The number of threads [default: as many as there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -62,15 +68,18 @@ impl Arguments {
     /// Answers all rows, and scores the answers.
     pub fn run(self) -> Result<ExitCode> {
         let question = &self.question;
-        let files = [("MODEL", &question.model), ("BELIEFS", &question.beliefs), ("TRUTH", &self.truth)];
-        labeled::check("evaluate", &files)?;
+        let (model, beliefs) = (question.model.as_path(), question.beliefs.as_path());
+        labeled::check("evaluate", [("MODEL", model), ("BELIEFS", beliefs), ("TRUTH", &self.truth)])?;
         let file = ModelFile::read(&question.model)?;
         let reader = labeled::open(file.document.model(), question, &self.truth)?;
         let settings = Settings { limits: question.limits(), ..Settings::default() };
         let mut comparison = Comparison::compile(file.document.model(), self.engine, &settings)?;
         comparison.with.tell_doubts(self.engine);
         let text = labeled::threads(self.threads)?.install(|| {
-            comparison.read(reader)?;
+            match &self.plots {
+                None => comparison.read(reader, |_, _| Ok(()))?,
+                Some(folder) => draw(&mut comparison, reader, settings.limits, folder)?,
+            }
             Ok::<_, anyhow::Error>(self.report(&comparison))
         })?;
         match self.format {
@@ -92,6 +101,31 @@ impl Arguments {
     }
 }
 
+/// Answers all rows, and draws what they and the rules look like.
+fn draw(comparison: &mut Comparison, reader: LabeledReader, limits: Limits, folder: &Path) -> Result<()> {
+    let model = comparison.with.marginals.model().clone();
+    let mut effects = match Effects::compile(&model, limits) {
+        Err(error @ Error::TooCostly { .. }) => {
+            let note = styled(style::NOTE, "note");
+            output::complain(&format!("{note}: influence and weights of rules are not drawn: {error}\n"));
+            None
+        }
+        effects => Some(effects?),
+    };
+    comparison.read(reader, |rows, truths| match &mut effects {
+        None => Ok(()),
+        Some(effects) => effects.add_influences(rows).and_then(|()| effects.add_gains(rows, truths)),
+    })?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
+    output::write(&figures::graph(&model), Some(&folder.join("graph.svg")))?;
+    output::write(&figures::reliability(comparison), Some(&folder.join("reliability.svg")))?;
+    if let Some(effects) = effects {
+        output::write(&effects.influence(), Some(&folder.join("influence.svg")))?;
+        output::write(&effects.weights(), Some(&folder.join("weights.svg")))?;
+    }
+    Ok(())
+}
+
 /// The answers with the rules, and those of the beliefs alone.
 pub struct Comparison {
     /// With the rules.
@@ -109,13 +143,18 @@ impl Comparison {
         Ok(Comparison { with, alone })
     }
 
-    /// Answers all rows of both tables.
-    pub fn read(&mut self, mut reader: LabeledReader) -> Result<()> {
+    /// Answers all rows of both tables, and lets somebody else see them.
+    pub fn read(
+        &mut self,
+        mut reader: LabeledReader,
+        mut observe: impl FnMut(&BeliefMatrix, &[Vec<Option<usize>>]) -> Result<()>,
+    ) -> Result<()> {
         let (mut progress, mut rows) = (Progress::new(true), 0);
         let (_, most) = chunk_rows(self.with.marginals.model(), self.with.work());
         while let Some((beliefs, truths)) = reader.next_chunk(most)? {
             self.with.add(&beliefs, &truths);
             self.alone.add(&beliefs, &truths);
+            observe(&beliefs, &truths)?;
             rows += truths.len() as u64;
             progress.update(rows, reader.progress());
         }

@@ -1,6 +1,6 @@
 //! Beliefs with the truths that belong to them, read from files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
@@ -11,9 +11,9 @@ use rayon::ThreadPool;
 use crate::arguments::{Question, usage};
 
 /// Refuses to read more than one file from standard input.
-pub fn check(subcommand: &str, files: &[(&str, &PathBuf)]) -> Result<()> {
+pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<()> {
     let piped: Vec<&str> =
-        files.iter().filter(|(_, path)| path.as_path() == Path::new("-")).map(|(name, _)| *name).collect();
+        files.into_iter().filter(|(_, path)| *path == Path::new("-")).map(|(name, _)| name).collect();
     if piped.len() > 1 {
         let message = format!("only one of {} can be `-`; name files for the others", piped.join(" and "));
         return Err(usage(subcommand, ErrorKind::ArgumentConflict, message));

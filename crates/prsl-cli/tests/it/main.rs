@@ -11,6 +11,7 @@ mod export;
 mod fmt;
 mod help;
 mod pipes;
+mod plot;
 mod predict;
 mod runner;
 mod simulate;
