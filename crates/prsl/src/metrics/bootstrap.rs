@@ -144,18 +144,22 @@ fn add(sums: &mut Lanes, weights: &Lanes, value: f64) {
 
 /// The middle value, or the mean of the two in the middle.
 fn medians(ordered: &[(f64, usize)], weights: &[Lanes]) -> [Option<f64>; LANES] {
-    std::array::from_fn(|lane| {
-        let total: f64 = ordered.iter().map(|(_, row)| weights[*row][lane]).sum();
-        let middle = |after: f64| {
-            let mut below = 0.0;
-            let found = ordered.iter().find(|(_, row)| {
-                below += weights[*row][lane];
-                below > after
-            });
-            found.map(|(value, _)| *value)
-        };
-        Some((middle(((total - 1.0) / 2.0).floor())? + middle((total / 2.0).floor())?) / 2.0)
-    })
+    let [mut totals, mut below] = [[0.0; LANES]; 2];
+    ordered.iter().for_each(|(_, row)| add(&mut totals, &weights[*row], 1.0));
+    let positions =
+        [totals.map(|total| ((total - 1.0) / 2.0).floor()), totals.map(|total| (total / 2.0).floor())];
+    let mut middle = [[0.0; LANES]; 2];
+    for (value, row) in ordered {
+        let before = below;
+        add(&mut below, &weights[*row], 1.0);
+        for (middle, positions) in middle.iter_mut().zip(&positions) {
+            for lane in 0..LANES {
+                let is_there = before[lane] <= positions[lane] && positions[lane] < below[lane];
+                middle[lane] = if is_there { *value } else { middle[lane] };
+            }
+        }
+    }
+    std::array::from_fn(|lane| (totals[lane] > 0.0).then(|| (middle[0][lane] + middle[1][lane]) / 2.0))
 }
 
 /// Micro and macro average of 2 hits / (predicted + actual) over classes.
@@ -187,17 +191,23 @@ fn f1(evaluation: &Evaluation, weights: &[Lanes]) -> [[Option<f64>; LANES]; 2] {
 /// The mean over classes of Σ_bins |Σ (probability − hit)| / known cells.
 fn calibration_errors(evaluation: &Evaluation, weights: &[Lanes]) -> [Option<f64>; LANES] {
     let mut gaps = vec![[[0.0; LANES]; CALIBRATION_BINS]; evaluation.n_classes];
-    let mut known = vec![[0.0; LANES]; evaluation.n_classes];
+    let mut known = vec![[0.0; LANES]; evaluation.n_labels()];
     for (row, weights) in weights.iter().enumerate() {
+        for label in evaluation.forecast_labels(row) {
+            add(&mut known[label], weights, 1.0);
+        }
         for (class, probability, hit) in evaluation.forecasts(row) {
             let bin = reliability::bin(probability, CALIBRATION_BINS);
             add(&mut gaps[class][bin], weights, probability - f64::from(u8::from(hit)));
-            add(&mut known[class], weights, 1.0);
         }
     }
     std::array::from_fn(|lane| {
         let error = |gaps: &[Lanes; CALIBRATION_BINS]| gaps.iter().map(|gap| gap[lane].abs()).sum::<f64>();
-        mean(gaps.iter().zip(&known).filter_map(|(gaps, known)| ratio(error(gaps), known[lane])))
+        mean(
+            gaps.iter()
+                .zip(&evaluation.label_of)
+                .filter_map(|(gaps, &label)| ratio(error(gaps), known[label][lane])),
+        )
     })
 }
 

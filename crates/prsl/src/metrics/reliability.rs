@@ -61,6 +61,12 @@ impl Evaluation {
             (class, probability, self.class_of[truth as usize] == Some(class))
         })
     }
+
+    /// The labels of a row whose truth is known, unless nothing is possible.
+    pub(super) fn forecast_labels(&self, row: usize) -> impl Iterator<Item = usize> {
+        let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
+        cells.iter().enumerate().filter(|(_, cell)| cell.predicted.is_some()).map(|(label, _)| label)
+    }
 }
 
 /// The bin of a probability.
