@@ -46,6 +46,16 @@ impl Marginals {
         })
     }
 
+    /// The model it was compiled from.
+    pub fn model(&self) -> &Model {
+        match self {
+            Marginals::Auto(engine) => engine.model(),
+            Marginals::Exact(engine) => engine.model(),
+            Marginals::Loopy(engine) => engine.model(),
+            Marginals::Enumeration(model, _) => model,
+        }
+    }
+
     /// The marginals of every row.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
         match self {

@@ -534,7 +534,7 @@ fn write(mut writer: TableWriter, answers: &Receiver<Vec<Column>>) -> prsl_data:
 
 /// The fewest and the most rows in a chunk: many, but few enough for memory (a few megabytes) and for a sign of life every
 /// now and then.
-fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
+pub fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
     const CELLS: f64 = 300_000.0;
     const WORK: f64 = 1e9;
     const AT_LEAST: f64 = 64.0; // so that all threads have rows, eight side by side

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::label::Label;
+use crate::label::{CategoryId, Label, LabelId};
 use crate::model::Model;
 
 /// How far the sum of a belief may be from 1.
@@ -49,7 +49,7 @@ impl BeliefMatrix {
         assert_eq!(cells.len(), self.model.n_categories(), "one cell per category");
         let start = self.values.len();
         for (index, label) in self.model.labels().iter().enumerate() {
-            let block = self.model.block(crate::label::LabelId::new(index));
+            let block = self.model.block(LabelId::new(index));
             if let Err(error) = complete(label, &cells[block], normalize, &mut self.values) {
                 self.values.truncate(start);
                 return Err(error);
@@ -63,6 +63,36 @@ impl BeliefMatrix {
     pub fn push_evidence(&mut self, evidence: &crate::Evidence) -> Result<()> {
         let cells = evidence.cells(&self.model)?;
         self.push(&cells, Normalize::Never)
+    }
+
+    /// The model whose labels it is about.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Takes a label of a row as known: all belief goes to this category.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Model};
+    ///
+    /// let model = Model::parse("label hands: high, centered, low\nlabel alarm")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// rows.push_evidence(&Evidence::new())?;
+    /// let hands = model.find_label("hands")?;
+    /// rows.observe(0, hands, model.find_category(hands, "low")?);
+    /// assert_eq!(rows.row(0), [0.0, 0.0, 1.0, 0.5, 0.5]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row, label or category.
+    pub fn observe(&mut self, row: usize, label: LabelId, category: CategoryId) {
+        let start = row * self.model.n_categories();
+        let block = self.model.block(label);
+        let belief = &mut self.values[start + block.start..start + block.end];
+        belief.fill(0.0);
+        belief[category.index()] = 1.0;
     }
 
     /// How many rows there are.
