@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::calibrate::{Calibrate, CalibrationProblem, Calibrator, is_distribution};
 use crate::error::{Error, Result};
-use crate::label::{Label, LabelId};
+use crate::label::{CategoryId, Label, LabelId};
 use crate::model::Model;
 
 /// How far the sum of a belief may be from 1.
@@ -169,11 +169,6 @@ impl BeliefMatrix {
         self.origins[row * self.model.labels().len() + label.index()]
     }
 
-    /// How many categories a label has.
-    pub(crate) fn n_categories(&self, label: LabelId) -> usize {
-        self.model.label(label).n_categories()
-    }
-
     /// The beliefs of a row about a label.
     pub fn belief(&self, row: usize, label: LabelId) -> &[f64] {
         &self.row(row)[self.model.block(label)]
@@ -183,6 +178,37 @@ impl BeliefMatrix {
     pub fn push_evidence(&mut self, evidence: &crate::Evidence) -> Result<()> {
         let (cells, observed) = evidence.cells(&self.model)?;
         self.push_with_observed(&cells, &observed, Normalize::Never)
+    }
+
+    /// The model whose labels it is about.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Takes a label of a row as known: all belief goes to this category.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Model};
+    ///
+    /// let model = Model::parse("label hands: high, centered, low\nlabel alarm")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// rows.push_evidence(&Evidence::new())?;
+    /// let hands = model.find_label("hands")?;
+    /// rows.observe(0, hands, model.find_category(hands, "low")?);
+    /// assert_eq!(rows.row(0), [0.0, 0.0, 1.0, 0.5, 0.5]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row, label or category.
+    pub fn observe(&mut self, row: usize, label: LabelId, category: CategoryId) {
+        let start = row * self.model.n_categories();
+        let block = self.model.block(label);
+        let belief = &mut self.values[start + block.start..start + block.end];
+        belief.fill(0.0);
+        belief[category.index()] = 1.0;
+        self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Observed;
     }
 
     /// How many rows there are.

@@ -17,6 +17,7 @@ mod json;
 mod label;
 pub mod lint;
 pub mod log_space;
+pub mod metrics;
 mod model;
 mod names;
 mod noisy_or;

@@ -74,7 +74,7 @@ impl<'a> CalibrationData<'a> {
         let known: Vec<(usize, Row<'a>)> = known.collect();
         known.iter().try_for_each(|(row, known)| check_row(row + 1, known))?;
         let rows_known = known.into_iter().map(|(_, known)| known).collect();
-        Ok(Self { n_categories: rows.n_categories(label), rows: rows_known })
+        Ok(Self { n_categories: rows.model().label(label).n_categories(), rows: rows_known })
     }
 
     /// Fits a calibrator: [`Calibrator::fit`].
