@@ -10,7 +10,9 @@ use prsl::Limits;
 use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
-use crate::{check, completions, demo, explain, export, fmt, predict, schema, simulate, style};
+use crate::{
+    check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate, style,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -18,6 +20,7 @@ Examples:
   prsl check warehouse.prsl                    are the rules sound?
   prsl predict warehouse.prsl beliefs.csv      what do the beliefs become under the rules?
   prsl explain warehouse.prsl beliefs.csv --row 7
+  prsl evaluate warehouse.prsl beliefs.csv truth.csv
 
 Exit codes: 0 done, 1 `check` has findings or `fmt --check` a difference, 2 wrong usage,
 3 the model or the data cannot be used.";
@@ -42,6 +45,8 @@ enum Command {
     Fmt(fmt::Arguments),
     Predict(predict::Arguments),
     Explain(explain::Arguments),
+    Evaluate(evaluate::Arguments),
+    Plot(plot::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
@@ -57,6 +62,8 @@ impl Arguments {
             Command::Fmt(arguments) => arguments.run(),
             Command::Predict(arguments) => arguments.run(),
             Command::Explain(arguments) => arguments.run(),
+            Command::Evaluate(arguments) => arguments.run(),
+            Command::Plot(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),
@@ -76,7 +83,8 @@ pub struct Question {
     /// Columns are named `label=category`, or by a category that only one label has, or, for observed categories and
     /// yes/no labels, by the label. Empty cells of a label share what the others leave of 1; a label without any
     /// takes its prior.
-    pub beliefs: PathBuf,
+    #[arg(required = true)]
+    beliefs: Option<PathBuf>,
     /// Divide each belief by its sum, instead of refusing those that do not sum to 1
     #[arg(long)]
     pub normalize: bool,
@@ -92,11 +100,16 @@ impl Question {
     /// Refuses to read both from standard input.
     pub fn check(&self, subcommand: &str) -> Result<()> {
         let standard_input = Path::new("-");
-        if self.model == standard_input && self.beliefs == standard_input {
+        if self.model == standard_input && self.beliefs.as_deref() == Some(standard_input) {
             let message = "MODEL and BELIEFS cannot both be `-`; name a file for one of them";
             return Err(usage(subcommand, ErrorKind::ArgumentConflict, message));
         }
         Ok(())
+    }
+
+    /// The file of beliefs, for whoever reads them.
+    pub fn beliefs(&self) -> &Path {
+        self.beliefs.as_deref().expect("nobody may leave them out and read them")
     }
 
     /// How the table is taken.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::failure::{FINDINGS, InvalidText, UNUSABLE};
 use crate::model::ModelFile;
 use crate::output;
+use crate::progress::counted;
 use crate::style::{self, styled};
 
 /// Check the rules of a model: contradictions, rules that say nothing or say it twice, failed expectations
@@ -126,16 +127,12 @@ impl Report {
 
     /// `2 findings, 3 notes` or `no findings (1 note)`.
     fn closing(&self) -> String {
-        let notes = counted(self.notes.len(), "note");
+        let notes = counted(self.notes.len() as u64, "note");
         match (self.findings.len(), self.notes.len()) {
             (0, 0) => styled(style::GOOD, "no findings"),
             (0, _) => format!("{} ({notes})", styled(style::GOOD, "no findings")),
-            (n, 0) => styled(style::ERROR, counted(n, "finding")),
-            (n, _) => format!("{}, {notes}", styled(style::ERROR, counted(n, "finding"))),
+            (n, 0) => styled(style::ERROR, counted(n as u64, "finding")),
+            (n, _) => format!("{}, {notes}", styled(style::ERROR, counted(n as u64, "finding"))),
         }
     }
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

@@ -2,7 +2,7 @@
 
 use prsl::{
     BeliefMatrix, Engine, Enumeration, Error, ExplanationEngine, JunctionTree, Limits, Loopy, LoopySettings,
-    MarginalEngine, Model, MostProbable, Posteriors, Sampler, SearchLimits,
+    MAX_WORK, MarginalEngine, Model, MostProbable, Posteriors, Sampler, Sampling, SearchLimits,
 };
 use rayon::prelude::*;
 
@@ -38,12 +38,22 @@ impl Marginals {
         Ok(match engine {
             EngineKind::Auto => Marginals::Auto(MarginalEngine::compile(model, limits, loopy)?),
             EngineKind::Exact => {
-                let tree = JunctionTree::compile_within(model, limits).map_err(or_loopy)?;
+                let tree = JunctionTree::compile_within(model, limits)?;
                 Marginals::Exact(Box::new(tree))
             }
             EngineKind::Loopy => Marginals::Loopy(Box::new(Loopy::compile_with(model, loopy)?)),
             EngineKind::Enumeration => Marginals::Enumeration(model.clone(), Enumeration::compile(model)?),
         })
+    }
+
+    /// The model it was compiled from.
+    pub fn model(&self) -> &Model {
+        match self {
+            Marginals::Auto(engine) => engine.model(),
+            Marginals::Exact(engine) => engine.model(),
+            Marginals::Loopy(engine) => engine.model(),
+            Marginals::Enumeration(model, _) => model,
+        }
     }
 
     /// The marginals of every row.
@@ -71,7 +81,7 @@ impl Marginals {
         match self {
             Marginals::Auto(engine) => engine.reason().to_owned(),
             Marginals::Exact(engine) => format!("junction tree: as asked for, {}", engine.cost()),
-            Marginals::Loopy(engine) => format!("loopy: as asked for, {}", loopy_cost(engine)),
+            Marginals::Loopy(engine) => loopy_reason(engine, engine.settings().max_sweeps),
             Marginals::Enumeration(model, _) => format!("enumeration: as asked for, {}", assignments(model)),
         }
     }
@@ -142,7 +152,7 @@ impl Explanations {
     pub fn reason(&self) -> String {
         match self {
             Explanations::Exact(engine) => engine.reason().to_owned(),
-            Explanations::Loopy(engine) => format!("loopy: as asked for, {}", loopy_cost(engine)),
+            Explanations::Loopy(engine) => loopy_reason(engine, engine.settings().explanation_sweeps),
             Explanations::Enumeration(model, _) => {
                 format!("enumeration: as asked for, {}", assignments(model))
             }
@@ -164,31 +174,60 @@ impl Explanations {
 pub fn sampler(model: &Model, engine: EngineKind, limits: Limits) -> prsl::Result<Sampler> {
     let sampler = Sampler::compile(model, limits)?;
     if engine == EngineKind::Exact && sampler.engine() == Engine::Gibbs {
-        JunctionTree::compile_within(model, limits)?;
-        return Err(Error::TooCostly {
-            what: "exact sampling".to_owned(),
-            needed: "tables without signs that are larger".to_owned(),
-            limit: format!("{} bytes", limits.memory),
-            advice: "raise the memory limit".to_owned(),
-        });
+        // Samples of no row at all are refused like any others, by whatever does not fit.
+        JunctionTree::compile_within(model, limits)?
+            .sample_batch(&BeliefMatrix::new(model), &Sampling::default())?;
     }
     Ok(sampler)
 }
 
-/// The junction tree behind ln Z, where it is affordable.
-pub fn exact_sum(model: &Model, settings: &Settings) -> Option<MarginalEngine> {
-    let engine = MarginalEngine::compile(model, settings.limits, settings.loopy).ok()?;
-    (engine.engine() == Engine::JunctionTree).then_some(engine)
+/// Multiply-adds a row up to which ln Z comes with an explanation for nothing: a fraction of a millisecond, as branch and
+/// bound takes anyway.
+const MAX_SUM_WORK: f64 = 1e6;
+
+/// Whatever answers with ln Z where no exact marginals do, for the probability of explanations.
+pub struct LogEvidence {
+    tree: Option<Box<JunctionTree>>,
+    reason: String,
 }
 
-/// The refusal of exact marginals also names the way out that `predict` has.
-fn or_loopy(error: Error) -> Error {
-    match error {
-        Error::TooCostly { what, needed, limit, .. } => {
-            let advice = "raise the memory limit, or use loopy propagation".to_owned();
-            Error::TooCostly { what, needed, limit, advice }
+impl LogEvidence {
+    /// Compiles the junction tree if a row costs next to nothing; with `exact` if a row costs what exact marginals may.
+    pub fn compile(model: &Model, engine: EngineKind, limits: Limits) -> prsl::Result<LogEvidence> {
+        Self::compile_within(model, limits, if engine == EngineKind::Exact { MAX_WORK } else { MAX_SUM_WORK })
+    }
+
+    fn compile_within(model: &Model, limits: Limits, work: f64) -> prsl::Result<LogEvidence> {
+        let tree = match JunctionTree::compile_within(model, limits) {
+            Err(refused @ Error::TooCostly { .. }) => return Ok(Self::none(refused)),
+            tree => tree?,
+        };
+        let cost = tree.cost();
+        if cost.multiply_adds <= work {
+            return Ok(LogEvidence { tree: Some(Box::new(tree)), reason: format!("junction tree: {cost}") });
         }
-        other => other,
+        let advice = if work < MAX_WORK { "; `--engine exact` or `--query both` waits for it" } else { "" };
+        Ok(Self::none(format_args!("exact inference takes {cost}, more than the limit of {work:e}{advice}")))
+    }
+
+    /// No ln Z, for this reason.
+    pub fn none(reason: impl std::fmt::Display) -> LogEvidence {
+        LogEvidence { tree: None, reason: format!("none: {reason}") }
+    }
+
+    /// ln Z of every row, where it is to be had.
+    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Option<Posteriors> {
+        self.tree.as_ref().map(|tree| tree.infer_batch(rows))
+    }
+
+    /// Which engine answers, and why, or why none does.
+    pub fn reason(&self) -> String {
+        self.reason.clone()
+    }
+
+    /// About how many multiplications a row takes.
+    pub fn work(&self) -> f64 {
+        self.tree.as_ref().map_or(0.0, |tree| tree.cost().multiply_adds)
     }
 }
 
@@ -204,11 +243,37 @@ fn enumeration_work(model: &Model) -> f64 {
     n_assignments(model) * (model.labels().len() + model.rules().len()) as f64
 }
 
-fn loopy_cost(engine: &Loopy) -> String {
-    format!("at most {} sweeps over {} rules", engine.settings().max_sweeps, engine.model().rules().len())
+fn loopy_reason(engine: &Loopy, max_sweeps: usize) -> String {
+    let n_rules = engine.model().rules().len();
+    format!("loopy: as asked for, at most {max_sweeps} sweeps over {n_rules} rules")
 }
 
 /// A few dozen sweeps, with a few operations for each category.
 fn loopy_work(model: &Model) -> f64 {
     300.0 * (model.n_categories() + 10 * model.rules().len()) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_probability_of_an_explanation_is_waited_for_where_it_is_cheap_or_asked_for() {
+        let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b").expect("a model");
+        let mut rows = BeliefMatrix::new(&model);
+        rows.push_evidence(&prsl::Evidence::new()).expect("a row");
+        let within =
+            |work| LogEvidence::compile_within(&model, Limits::default(), work).expect("a small tree");
+        let cheap = within(MAX_SUM_WORK);
+        assert!(cheap.reason().starts_with("junction tree: "), "{}", cheap.reason());
+        assert!(cheap.infer_batch(&rows).is_some() && cheap.work() > 1.0);
+        let slow = within(1.0);
+        assert!(slow.infer_batch(&rows).is_none() && slow.work() == 0.0);
+        let reason = slow.reason();
+        assert!(reason.starts_with("none: exact inference takes "), "{reason}");
+        assert!(
+            reason.ends_with("limit of 1e0; `--engine exact` or `--query both` waits for it"),
+            "{reason}"
+        );
+    }
 }

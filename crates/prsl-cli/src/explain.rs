@@ -8,7 +8,9 @@ use prsl_data::{BeliefReader, TableReader};
 
 use crate::arguments::Question;
 use crate::check::Format;
+use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
+use crate::progress::counted;
 use crate::{output, style};
 
 /// Explain the answer for one row: which rule moved which category, from what to what
@@ -33,9 +35,11 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
-        let table = TableReader::open(&self.question.beliefs)?;
-        let beliefs = BeliefReader::new(file.document.model(), table, self.question.options())?;
-        let explainer = Explainer::compile_within(file.document.model(), self.question.limits())?;
+        let table = TableReader::open(self.question.beliefs())?;
+        let model = file.document.model();
+        let beliefs = BeliefReader::new(model, table, self.question.options())?;
+        let explainer = Explainer::compile_within(model, self.question.limits())
+            .map_err(|error| Refusal::of(error, model, MORE_MEMORY))?;
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
             Format::Text => output::print(&style::explanation(&explanation.to_string()))?,
@@ -64,6 +68,5 @@ pub fn explain(explainer: &Explainer, mut beliefs: BeliefReader, row: u64) -> Re
             return Ok(explainer.explain_row(chunk.row(chunk.n_rows() - 1))?);
         }
     }
-    let rows = if before == 1 { "1 row".to_owned() } else { format!("{before} rows") };
-    bail!("there is no row {row}: `{}` has {rows}", beliefs.table().name())
+    bail!("there is no row {row}: `{}` has {}", beliefs.table().name(), counted(before, "row"))
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use prsl::Diagnostics;
+use prsl::{Diagnostics, Loopy, Model};
 use prsl_data::{ColumnsProblem, RowProblem};
 
 use crate::output;
@@ -32,6 +32,36 @@ impl std::fmt::Display for InvalidText {
 
 impl std::error::Error for InvalidText {}
 
+/// What is too costly, and the option that is the way out.
+#[derive(Debug)]
+pub struct Refusal {
+    cause: prsl::Error,
+    way_out: &'static str,
+}
+
+/// The way out of most refusals.
+pub const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
+
+impl Refusal {
+    /// Adds the way out to an error that is a refusal; a rule that no engine takes has none.
+    pub fn of(error: prsl::Error, model: &Model, way_out: &'static str) -> anyhow::Error {
+        match error {
+            prsl::Error::TooCostly { .. } if Loopy::compile(model).is_ok() => {
+                Refusal { cause: error, way_out }.into()
+            }
+            other => other.into(),
+        }
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
 /// Tells people what went wrong, and returns the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if output::is_broken_pipe(error) {
@@ -56,19 +86,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 
 /// The option that is the way out, where there is one.
 fn advice(error: &anyhow::Error) -> Option<&'static str> {
-    if let Some(prsl::Error::TooCostly { advice, .. }) = error.downcast_ref() {
-        let options = [
-            (
-                "loopy propagation",
-                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit",
-            ),
-            ("memory limit", "`--memory 8GiB`, for example, raises the limit"),
-            ("junction tree", "`--engine exact` uses it"),
-        ];
-        return options.into_iter().find(|(what, _)| advice.contains(what)).map(|(_, option)| option);
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return Some(refusal.way_out);
     }
     if let Some(prsl::Error::NoStart { .. }) = error.downcast_ref() {
-        return Some("`--memory 8GiB`, for example, raises the limit");
+        return Some(MORE_MEMORY);
     }
     match error.downcast_ref()? {
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {

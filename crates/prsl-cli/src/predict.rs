@@ -17,16 +17,21 @@ use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits}
 use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
 use crate::arguments::{Question, usage};
-use crate::engines::{self, Explanations, Marginals, Settings};
+use crate::engines::{self, Explanations, LogEvidence, Marginals, Settings};
+use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
 use crate::output;
-use crate::progress::{Progress, grouped};
+use crate::progress::{Progress, counted, grouped};
 use crate::style::{self, shell, styled};
 use crate::table::{Answers, Beliefs, Query, Status};
 use crate::verify::Verification;
 
 /// Answer every row of a table: the beliefs that follow from the classifiers and the rules
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("beliefs", |beliefs| beliefs.required(false).required_unless_present("explain_plan")))]
+#[command(override_usage = "\
+prsl predict [OPTIONS] <MODEL> <BELIEFS>
+       prsl predict [OPTIONS] <MODEL> --explain-plan")]
 #[command(after_help = "\
 Examples:
   prsl predict warehouse.prsl beliefs.csv
@@ -34,7 +39,7 @@ Examples:
   prsl predict warehouse.prsl beliefs.csv --query mpe --top 3 --format jsonl
   prsl predict warehouse.prsl beliefs.csv --query samples --samples 100 --seed 7
   prsl predict large.prsl beliefs.csv --engine loopy --schedule residual --verify 20
-  prsl predict large.prsl beliefs.csv --explain-plan
+  prsl predict large.prsl --explain-plan
   gunzip -c beliefs.csv.gz | prsl predict warehouse.prsl - | head
 
 Engines: `auto` takes the junction tree for marginals where it fits the memory and 2e9 multiply-adds a row, and loopy \
@@ -47,7 +52,8 @@ log_evidence_bethe, which may be too small or too large, followed by sweeps and 
 marginal in the last sweep).
 
 Columns of `--query mpe`: for each label its category in the most probable joint explanation, then log_weight, \
-log_probability (empty where the exact evidence is not affordable), optimal, gap (no explanation has a log_weight \
+log_probability (empty where the exact evidence is not affordable, or takes more than 1e6 multiply-adds a row and \
+neither `--engine exact` nor `--query both` asks to wait for it), optimal, gap (no explanation has a log_weight \
 larger by more than this; empty if nothing is known), engine, status. With `--top`, row and rank come first, both from 1.
 
 Columns of `--query both`: those of the marginals, then the explanation's categories as `mpe:LABEL`, then all last \
@@ -85,7 +91,7 @@ pub struct Arguments {
     /// Another seed draws other samples, or other rows for `--verify` [default: 1]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Loopy: how often every rule speaks at most [default: 200]
+    /// Loopy: how often every rule speaks at most [default: 200, for explanations 30]
     #[arg(long, value_name = "N")]
     max_sweeps: Option<usize>,
     /// Loopy: the share of the old message in a new one, from 0 to below 1 [default: 0]
@@ -100,13 +106,13 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// The most time for branch and bound on a row, in seconds [default: 10]
+    /// The most time for branch and bound on a row, in seconds; with 0 it only guesses and tells the gap [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Answer K rows again by a more exact engine, and tell how far off the answers were
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     verify: Option<u32>,
-    /// Only say which engine would be taken, and why
+    /// Only say which engine would be taken, and why; needs no beliefs
     #[arg(long)]
     explain_plan: bool,
 }
@@ -159,10 +165,9 @@ impl From<ScheduleKind> for Schedule {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let wanted = || "expected a number of seconds above 0, as in 0.5 or 30".to_owned();
-    let seconds: f64 = text.parse().map_err(|_| wanted())?;
-    let time = Duration::try_from_secs_f64(seconds).map_err(|_| wanted())?;
-    if time.is_zero() { Err(wanted()) } else { Ok(time) }
+    let wanted = "expected a number of seconds, as in 0.5 or 30";
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| wanted.to_owned())
 }
 
 /// The format of the answers.
@@ -233,12 +238,11 @@ impl Arguments {
             output::print(&plan(&self.compile(model, &settings)?))?;
             return Ok(ExitCode::SUCCESS);
         }
-        let table = TableReader::open(&self.question.beliefs)?;
+        let table = TableReader::open(self.question.beliefs())?;
         let beliefs = BeliefReader::new(model, table, self.question.options())?;
         let query = self.compile(model, &settings)?;
         self.tell_approximation(&query);
-        let verification =
-            self.verify.map(|wanted| Verification::new(wanted as usize, self.seed.unwrap_or(1)));
+        let verification = self.verify.map(|wanted| Verification::new(wanted as usize, self.seed()));
         let prediction = Prediction { model, query, beliefs, target, format, verification };
         let mut summary = pool.install(|| prediction.run(Progress::new(!to_terminal)))?;
         let verification = summary.verification.take();
@@ -255,8 +259,22 @@ impl Arguments {
         let top = self.top.map(|n| n as usize);
         compile(model, self.query, self.engine, settings, top, sampling).map_err(|error| match error {
             prsl::Error::Setting { .. } => usage("predict", ErrorKind::ValueValidation, error),
-            other => other.into(),
+            other => Refusal::of(other, model, self.way_out()),
         })
+    }
+
+    /// What to do where the engine is too costly.
+    fn way_out(&self) -> &'static str {
+        match (self.engine, self.query) {
+            (EngineKind::Enumeration, _) => "`--engine exact` takes the junction tree",
+            (EngineKind::Exact, QueryKind::Samples) => {
+                "`--engine auto` draws approximate samples at any size; `--memory 8GiB`, for example, raises the limit"
+            }
+            (EngineKind::Exact, QueryKind::Marginals | QueryKind::Both) => {
+                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit"
+            }
+            _ => MORE_MEMORY,
+        }
     }
 
     fn seed(&self) -> u64 {
@@ -268,14 +286,22 @@ impl Arguments {
         let loopy = LoopySettings {
             schedule: self.schedule.map_or(default.schedule, Schedule::from),
             max_sweeps: self.max_sweeps.unwrap_or(default.max_sweeps),
+            explanation_sweeps: self.max_sweeps.unwrap_or(default.explanation_sweeps),
             damping: self.damping.unwrap_or(default.damping),
             tolerance: self.tolerance.unwrap_or(default.tolerance),
             merge: !self.no_merge,
             ..default
         };
-        let search = SearchLimits::default();
-        let search = SearchLimits { time: self.time_limit.unwrap_or(search.time), ..search };
-        Settings { limits: self.question.limits(), loopy, search }
+        Settings { limits: self.question.limits(), loopy, search: self.search_limits() }
+    }
+
+    /// No time at all is no node at all, so that the answer does not depend on the clock.
+    fn search_limits(&self) -> SearchLimits {
+        let default = SearchLimits::default();
+        match self.time_limit {
+            Some(time) => SearchLimits { time, nodes: if time.is_zero() { 0 } else { default.nodes } },
+            None => default,
+        }
     }
 
     /// Refuses options that would have no effect.
@@ -367,16 +393,13 @@ impl Arguments {
 
     /// Sums up on standard error, unless that would only disturb.
     fn tell(&self, summary: &Summary) {
-        let rows = match summary.rows {
-            1 => "1 row".to_owned(),
-            n => format!("{} rows", grouped(n)),
-        };
+        let rows = counted(summary.rows, "row");
         let impossible_rows = summary.not_ok.get(&Status::Impossible).copied().unwrap_or(0);
         self.tell_doubts(summary, &rows);
         if let Some(first) = summary.first_impossible {
             let (impossible, are) =
                 (grouped(impossible_rows), if impossible_rows == 1 { "is" } else { "are" });
-            let (model, beliefs) = (shell(&self.question.model), shell(&self.question.beliefs));
+            let (model, beliefs) = (shell(&self.question.model), shell(self.question.beliefs()));
             let why = format!("prsl explain {model} {beliefs} --row {first}");
             let heading = styled(style::WARNING, format_args!("{impossible} of {rows} {are} impossible"));
             output::complain(&format!(
@@ -397,7 +420,7 @@ impl Arguments {
         let doubts = [
             (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
             (Status::Imprecise, "lost digits to rounding; a larger `--memory` avoids that"),
-            (Status::NotProven, "have an explanation that is not proven to be the best"),
+            (Status::NotProven, "got an explanation that is not proven to be the best"),
         ];
         for (status, what) in doubts {
             if let Some(&n) = summary.not_ok.get(&status) {
@@ -478,9 +501,13 @@ pub fn compile(
     let marginals = marginals.transpose()?;
     let best = (query != QueryKind::Marginals).then(|| Explanations::compile(model, engine, settings));
     let best = best.transpose()?;
-    let has_sum = marginals.as_ref().is_some_and(|it| it.engine() != prsl::Engine::Loopy);
-    let sum = if best.is_some() && !has_sum { engines::exact_sum(model, settings) } else { None };
-    Ok(Query::Beliefs(Box::new(Beliefs { model: model.clone(), marginals, best, sum, top })))
+    let log_evidence = match &marginals {
+        _ if best.is_none() => None,
+        Some(marginals) if marginals.engine() != prsl::Engine::Loopy => None,
+        Some(Marginals::Auto(_)) => Some(LogEvidence::none("the marginals are not exact")),
+        _ => Some(LogEvidence::compile(model, engine, settings.limits)?),
+    };
+    Ok(Query::Beliefs(Box::new(Beliefs { model: model.clone(), marginals, best, log_evidence, top })))
 }
 
 /// Reads until the end, an error, or nobody wants more.
@@ -507,7 +534,7 @@ fn write(mut writer: TableWriter, answers: &Receiver<Vec<Column>>) -> prsl_data:
 
 /// The fewest and the most rows in a chunk: many, but few enough for memory (a few megabytes) and for a sign of life every
 /// now and then.
-fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
+pub fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
     const CELLS: f64 = 300_000.0;
     const WORK: f64 = 1e9;
     const AT_LEAST: f64 = 64.0; // so that all threads have rows, eight side by side

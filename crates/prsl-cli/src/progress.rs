@@ -70,6 +70,11 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// So many of something: `1 row`, `1,234 rows`.
+pub fn counted(n: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

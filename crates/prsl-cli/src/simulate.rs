@@ -12,7 +12,7 @@ use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableWriter, Target};
 
 use crate::memory::Memory;
 use crate::output;
-use crate::progress::grouped;
+use crate::progress::{counted, grouped};
 use crate::style::{self, shell, styled};
 
 /// Draw a random model and beliefs for it, to try things out at any size
@@ -162,8 +162,7 @@ fn write_truth(model: &Model, truth: &[Option<Vec<usize>>], path: &Path) -> Resu
 
 /// What was written, and what to do with it.
 fn summary(files: &Files, model: &Model, rows: &BeliefMatrix, truth: Option<&Truth>) -> Result<String> {
-    let counted =
-        |n: usize, one: &str| format!("{} {one}{}", grouped(n as u64), if n == 1 { "" } else { "s" });
+    let counted = |n: usize, one: &str| counted(n as u64, one);
     let mut text = String::new();
     let mut tell = |file: &Path, what: String| {
         writeln!(text, "{} {}", styled(style::GOOD, "wrote"), format_args!("{}: {what}", file.display()))

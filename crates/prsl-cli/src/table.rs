@@ -3,12 +3,11 @@
 use std::collections::HashSet;
 
 use prsl::{
-    BeliefMatrix, Engine, Label, MarginalEngine, Model, MostProbable, Posteriors, Sampler, Samples, Sampling,
-    Stopped,
+    BeliefMatrix, Engine, Label, Model, MostProbable, Posteriors, Sampler, Samples, Sampling, Stopped,
 };
 use prsl_data::{Column, ColumnKind, ColumnSpec};
 
-use crate::engines::{Explanations, Marginals};
+use crate::engines::{Explanations, LogEvidence, Marginals};
 
 /// How a row came out, worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,8 +65,8 @@ pub struct Beliefs {
     pub marginals: Option<Marginals>,
     /// For explanations.
     pub best: Option<Explanations>,
-    /// For ln Z, where the marginals do not have it.
-    pub sum: Option<MarginalEngine>,
+    /// For ln Z, where explanations need it and the marginals do not have it.
+    pub log_evidence: Option<LogEvidence>,
     /// How many explanations of each row, each in a row of its own.
     pub top: Option<usize>,
 }
@@ -104,7 +103,9 @@ impl Query {
         match self {
             Query::Beliefs(beliefs) => {
                 let marginals = beliefs.marginals.iter().map(|it| ("marginals", it.reason()));
-                marginals.chain(beliefs.best.iter().map(|it| ("mpe", it.reason()))).collect()
+                let best = beliefs.best.iter().map(|it| ("mpe", it.reason()));
+                let log_evidence = beliefs.log_evidence.iter().map(|it| ("log_probability", it.reason()));
+                marginals.chain(best).chain(log_evidence).collect()
             }
             Query::Samples(sampler, _) => {
                 let reason = match sampler.engine() {
@@ -131,9 +132,9 @@ impl Beliefs {
 
     fn work(&self) -> f64 {
         let marginals = self.marginals.as_ref().map_or(0.0, Marginals::work);
-        let sum = self.sum.as_ref().and_then(MarginalEngine::cost).map_or(0.0, |cost| cost.multiply_adds);
+        let log_evidence = self.log_evidence.as_ref().map_or(0.0, LogEvidence::work);
         let best = self.best.as_ref().map_or(0.0, Explanations::work);
-        marginals + sum + best * self.top.unwrap_or(1) as f64
+        marginals + log_evidence + best * self.top.unwrap_or(1) as f64
     }
 
     /// The names of the columns that are about a label's marginals and its explanation.
@@ -190,7 +191,7 @@ impl Beliefs {
     fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> Answers {
         let posteriors = self.marginals.as_ref().map(|engine| engine.infer_batch(rows));
         let best = self.best.as_ref().map(|engine| engine.top_batch(rows, self.top.unwrap_or(1)));
-        let sum = self.sum.as_ref().map(|engine| engine.infer_batch(rows));
+        let log_evidence = self.log_evidence.as_ref().and_then(|engine| engine.infer_batch(rows));
         let row_status = |row: usize| {
             let marginals = posteriors.as_ref().map_or(Status::Ok, |it| status(it, row));
             let best = best.as_ref().map_or(Status::Ok, |it| explanation_status(it[row].first()));
@@ -213,8 +214,8 @@ impl Beliefs {
             columns.extend(self.evidence_columns(posteriors, &lines));
         }
         if best.is_some() {
-            let log_evidence = sum.as_ref().or(posteriors.as_ref().filter(|_| !self.is_loopy()));
-            columns.extend(weight_columns(&lines, log_evidence));
+            let exact = log_evidence.as_ref().or(posteriors.as_ref().filter(|_| !self.is_loopy()));
+            columns.extend(weight_columns(&lines, exact));
         }
         columns.extend(self.engine_columns(&lines));
         columns.push(texts(&lines, |line| {

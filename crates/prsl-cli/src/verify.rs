@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::engines::Settings;
-use crate::progress::grouped;
+use crate::progress::{counted, grouped};
 use crate::style::{self, styled};
 use crate::table::Answers;
 
@@ -252,10 +252,6 @@ fn sampled(engine: &Gibbs, row: &[f64], seed: u64) -> prsl::Result<Option<Vec<f6
         }
     }
     Ok(Some(shares))
-}
-
-fn counted(n: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }
 
 /// Four decimals, or fewer digits where that would be zero.

@@ -25,7 +25,8 @@ pub struct BeliefOptions {
 /// | any other label | observed categories |
 ///
 /// Empty cells of a partly given label share what is left of 1, a label that is not given at all takes its prior,
-/// and a missing column is a column of empty cells.
+/// and a missing column is a column of empty cells. Beliefs go through the calibrators of the model, observed categories and
+/// priors do not; for raw beliefs, read with [`Model::without_calibrators`].
 ///
 /// ```
 /// use prsl::Model;
@@ -70,7 +71,8 @@ impl BeliefReader {
         for index in 0..chunk.n_rows() {
             row.clear();
             self.fill(&chunk, index, &mut row)?;
-            matrix.push(&row.cells, self.normalize).map_err(|cause| Error::Row {
+            let observed: Vec<bool> = row.observed.iter().map(Option::is_some).collect();
+            matrix.push_with_observed(&row.cells, &observed, self.normalize).map_err(|cause| Error::Row {
                 file: self.table.name().to_owned(),
                 row: chunk.first_row() + index as u64,
                 problem: RowProblem::Belief(Box::new(cause)),

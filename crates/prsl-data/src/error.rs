@@ -147,6 +147,21 @@ pub enum Error {
         /// What is wrong.
         problem: RowProblem,
     },
+    /// Beliefs and truths are not equally many.
+    #[error(
+        "`{beliefs}` has {} and `{truths}` has {n_truths}; each row of beliefs needs its row of truths, in the same order",
+        counted(*n_beliefs)
+    )]
+    RowCounts {
+        /// The file of beliefs.
+        beliefs: String,
+        /// Its rows.
+        n_beliefs: u64,
+        /// The file of truths.
+        truths: String,
+        /// Its rows.
+        n_truths: u64,
+    },
     /// A line of an ARFF file cannot be understood.
     #[error("`{file}`, line {line}: {problem}")]
     Arff {
@@ -189,6 +204,10 @@ impl Error {
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Error::Write { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
     }
+}
+
+fn counted(rows: u64) -> String {
+    if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") }
 }
 
 fn in_row(row: u64) -> String {

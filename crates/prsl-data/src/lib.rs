@@ -6,6 +6,7 @@
 //! | [`TableWriter`] | a CSV, JSON lines or Parquet file, complete at its place or not there at all |
 //! | [`BeliefReader`] | a table as beliefs about the labels of a model |
 //! | [`TruthReader`] | a table as true categories of the labels of a model |
+//! | [`LabeledReader`] | beliefs and truths in step |
 //! | [`ArffReader`] | an ARFF file, read row by row |
 //! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
 //!
@@ -29,6 +30,7 @@ mod beliefs;
 mod columns;
 mod csv;
 mod error;
+mod labeled;
 mod mulan;
 mod output;
 mod parquet;
@@ -44,6 +46,7 @@ pub use error::{
     ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result,
     RowProblem, WriteProblem, XmlProblem,
 };
+pub use labeled::{LabeledReader, LabeledRows};
 pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};
 pub use output::Target;
 pub use table::{Cell, Chunk, TableReader, parse_csv, parse_parquet};

@@ -5,7 +5,7 @@ mod random;
 mod simulated;
 
 pub use golden::{Golden, GoldenTest, golden};
-pub use random::{RandomModel, random_model, random_row, random_tree};
+pub use random::{RandomModel, nearly_silent, random_model, random_row, random_tree};
 pub use simulated::simulated;
 
 use proptest::prelude::*;
@@ -31,6 +31,18 @@ pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
 /// Shrinks towards fewer rules.
 pub fn small_tree() -> impl Strategy<Value = (Model, BeliefMatrix)> {
     (0usize..=6, any::<u64>()).prop_map(|(n_rules, seed)| with_rows(random_tree(n_rules, seed)))
+}
+
+/// The text of a model in which every pigeon has a hole, no hole has two pigeons, and there is a pigeon too many: nothing is
+/// possible, and no short proof by resolution says so.
+pub fn pigeons(n_holes: usize) -> String {
+    let holes: Vec<String> = (0..n_holes).map(|hole| format!("h{hole}")).collect();
+    let label = |pigeon: usize| format!("label p{pigeon}: {}\n", holes.join(", "));
+    let rule = |hole: &String| {
+        let here: Vec<String> = (0..=n_holes).map(|pigeon| format!("p{pigeon}={hole}")).collect();
+        format!("rule 1: at_most 1 of {{{}}}\n", here.join(", "))
+    };
+    (0..=n_holes).map(label).chain(holes.iter().map(rule)).collect()
 }
 
 fn with_rows((model, mut rng): (Model, ChaCha8Rng)) -> (Model, BeliefMatrix) {

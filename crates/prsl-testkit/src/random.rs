@@ -1,6 +1,9 @@
 //! Models drawn at random, with whatever experts might write.
 
-use prsl::{Atom, Body, Bound, CategoryId, Formula, Inhibition, Label, LabelId, Model, NoisyOr, Rule};
+use prsl::{
+    Atom, BeliefMatrix, Body, Bound, CategoryId, Formula, Inhibition, Label, LabelId, Model, NoisyOr,
+    Normalize, Rule,
+};
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -235,4 +238,31 @@ pub fn random_row(model: &Model, rng: &mut ChaCha8Rng) -> Vec<Option<f64>> {
         }
     }
     cells
+}
+
+/// Twelve labels under eight wide noisy-or rules, and rows with beliefs of about 0.1 to the power `size` in what makes the
+/// rules fire: whoever computes that as a difference loses digits.
+pub fn nearly_silent(seed: u64, size: i32) -> (Model, BeliefMatrix) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut builder = (0..12).fold(Model::builder(), |model, label| model.binary_label(format!("l{label}")));
+    for _ in 0..8 {
+        let start = rng.random_range(0..12);
+        let inhibitions = (0..6).map(|step| Inhibition {
+            label: LabelId::new((start + step * step) % 12),
+            category: CategoryId::new(0),
+            probability: if rng.random_bool(0.3) { 0.0 } else { 1.0 - rng.random::<f64>().powi(8) },
+        });
+        let mut inhibitions: Vec<_> = inhibitions.collect();
+        inhibitions.sort_by_key(|inhibition| inhibition.label);
+        inhibitions.dedup_by_key(|inhibition| inhibition.label);
+        builder = builder.add_rule(Rule::new(1.0, Body::NoisyOr(NoisyOr::new(inhibitions))));
+    }
+    let model = builder.build().expect("the rules are valid");
+    let mut rows = BeliefMatrix::new(&model);
+    for _ in 0..9 {
+        let mut cell = || Some(rng.random::<f64>() * 0.1f64.powi(size));
+        let cells: Vec<Option<f64>> = (0..12).flat_map(|_| [cell(), None]).collect();
+        rows.push(&cells, Normalize::Never).expect("the rows are valid");
+    }
+    (model, rows)
 }

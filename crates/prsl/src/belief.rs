@@ -1,9 +1,10 @@
-//! Beliefs: distributions over the categories of one label, completed, checked and normalized.
+//! Beliefs: distributions over the categories of one label, completed, checked, normalized and calibrated.
 
 use std::ops::Range;
 
+use crate::calibrate::{Calibrate, CalibrationProblem, Calibrator, is_distribution};
 use crate::error::{Error, Result};
-use crate::label::Label;
+use crate::label::{CategoryId, Label, LabelId};
 use crate::model::Model;
 
 /// How far the sum of a belief may be from 1.
@@ -19,7 +20,22 @@ pub enum Normalize {
     Always,
 }
 
-/// Many rows of completed, normalized beliefs: one number per row and category, in the model's order.
+/// Where a row's belief about a label is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BeliefOrigin {
+    /// Nothing was given: it is the label's prior.
+    Prior,
+    /// A classifier gave it, at least in part; it has gone through the label's calibrator.
+    Classifier,
+    /// The category is known.
+    Observed,
+}
+
+/// Many rows of completed, normalized, calibrated beliefs: one number per row and category, in the model's order.
+///
+/// This is the one place where what a classifier says becomes what inference takes: a partly given belief is completed first,
+/// then divided by its sum, then calibrated. Priors and observed categories are never calibrated. For raw
+/// beliefs, use a matrix of [`Model::without_calibrators`].
 ///
 /// ```
 /// use prsl::{BeliefMatrix, Model, Normalize};
@@ -34,24 +50,51 @@ pub enum Normalize {
 pub struct BeliefMatrix {
     model: Model,
     values: Vec<f64>,
+    /// For each row and label.
+    origins: Vec<BeliefOrigin>,
     n_rows: usize,
 }
 
 impl BeliefMatrix {
     /// No rows yet, for a model.
     pub fn new(model: &Model) -> Self {
-        Self { model: model.clone(), values: Vec::new(), n_rows: 0 }
+        Self { model: model.clone(), values: Vec::new(), origins: Vec::new(), n_rows: 0 }
     }
 
     /// Adds a row of one cell per category: empty cells of a partly given label share the remaining mass
-    /// equally, a wholly empty label takes its prior.
+    /// equally, a wholly empty label takes its prior. All cells given are beliefs of classifiers.
     pub fn push(&mut self, cells: &[Option<f64>], normalize: Normalize) -> Result<()> {
+        self.push_with_observed(cells, &vec![false; self.model.labels().len()], normalize)
+    }
+
+    /// Adds a row in which the cells of some labels are no beliefs but hold an observed category: a one among zeros.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, BeliefOrigin, LabelId, Model, Normalize};
+    ///
+    /// let model = Model::parse("label alarm\nlabel fire\ncalibrate alarm platt 1 0\ncalibrate fire platt 1 0")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// let cells = [Some(1.0), Some(0.0), Some(1.0), Some(0.0)];
+    /// rows.push_with_observed(&cells, &[false, true], Normalize::Never)?;
+    /// assert!((rows.row(0)[0] - 0.999).abs() < 1e-12); // a belief is smoothed, and what is known is known
+    /// assert_eq!(rows.row(0)[2], 1.0);
+    /// assert_eq!(rows.origin(0, LabelId::new(1)), BeliefOrigin::Observed);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn push_with_observed(
+        &mut self,
+        cells: &[Option<f64>],
+        observed: &[bool],
+        normalize: Normalize,
+    ) -> Result<()> {
         assert_eq!(cells.len(), self.model.n_categories(), "one cell per category");
-        let start = self.values.len();
-        for (index, label) in self.model.labels().iter().enumerate() {
-            let block = self.model.block(crate::label::LabelId::new(index));
-            if let Err(error) = complete(label, &cells[block], normalize, &mut self.values) {
+        assert_eq!(observed.len(), self.model.labels().len(), "one answer per label");
+        let (start, first) = (self.values.len(), self.origins.len());
+        for (index, &observed) in observed.iter().enumerate() {
+            let cells = &cells[self.model.block(LabelId::new(index))];
+            if let Err(error) = self.push_label(LabelId::new(index), cells, observed, normalize) {
                 self.values.truncate(start);
+                self.origins.truncate(first);
                 return Err(error);
             }
         }
@@ -59,15 +102,113 @@ impl BeliefMatrix {
         Ok(())
     }
 
-    /// Adds the row of one instance's evidence.
-    pub fn push_evidence(&mut self, evidence: &crate::Evidence) -> Result<()> {
-        let cells = evidence.cells(&self.model)?;
-        self.push(&cells, Normalize::Never)
+    /// Adds what is known of the next label of a row.
+    fn push_label(
+        &mut self,
+        id: LabelId,
+        cells: &[Option<f64>],
+        observed: bool,
+        normalize: Normalize,
+    ) -> Result<()> {
+        let label = self.model.label(id);
+        let start = self.values.len();
+        complete(label, cells, normalize, &mut self.values)?;
+        let origin = match (observed, cells.iter().all(Option::is_none)) {
+            (true, _) => BeliefOrigin::Observed,
+            (false, true) => BeliefOrigin::Prior,
+            (false, false) => BeliefOrigin::Classifier,
+        };
+        if origin == BeliefOrigin::Classifier && *label.calibrator() != Calibrator::Identity {
+            calibrate(label.calibrator(), &mut self.values[start..]);
+        }
+        self.origins.push(origin);
+        Ok(())
     }
 
-    /// The model whose labels the rows are about.
+    /// Puts the beliefs that a classifier gave about a label through a calibrator of the caller's own, after the one that the model has
+    /// for the label, if any.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Calibrate, Evidence, LabelId, Model};
+    ///
+    /// struct Opposite;
+    ///
+    /// impl Calibrate for Opposite {
+    ///     fn calibrate(&self, belief: &[f64], out: &mut [f64]) {
+    ///         out.copy_from_slice(&[belief[1], belief[0]]);
+    ///     }
+    /// }
+    ///
+    /// let mut rows = BeliefMatrix::new(&Model::parse("label alarm")?);
+    /// rows.push_evidence(&Evidence::new().belief("alarm", [0.2]))?;
+    /// rows.push_evidence(&Evidence::new().observe("alarm", "yes"))?;
+    /// rows.calibrate(LabelId::new(0), &Opposite)?;
+    /// assert_eq!(rows.row(0), [0.8, 0.2]);
+    /// assert_eq!(rows.row(1), [1.0, 0.0]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn calibrate(&mut self, label: LabelId, calibrator: &dyn Calibrate) -> Result<()> {
+        let (width, block) = (self.model.n_categories(), self.model.block(label));
+        for row in 0..self.n_rows {
+            if self.origin(row, label) != BeliefOrigin::Classifier {
+                continue;
+            }
+            let belief = &mut self.values[row * width..][block.clone()];
+            calibrate(calibrator, belief);
+            if !is_distribution(belief) {
+                return Err(
+                    CalibrationProblem::NoDistribution { what: "calibrated belief", row: row + 1 }.into()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the belief of a row about a label is from.
+    pub fn origin(&self, row: usize, label: LabelId) -> BeliefOrigin {
+        self.origins[row * self.model.labels().len() + label.index()]
+    }
+
+    /// The beliefs of a row about a label.
+    pub fn belief(&self, row: usize, label: LabelId) -> &[f64] {
+        &self.row(row)[self.model.block(label)]
+    }
+
+    /// Adds the row of one instance's evidence.
+    pub fn push_evidence(&mut self, evidence: &crate::Evidence) -> Result<()> {
+        let (cells, observed) = evidence.cells(&self.model)?;
+        self.push_with_observed(&cells, &observed, Normalize::Never)
+    }
+
+    /// The model whose labels it is about.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// Takes a label of a row as known: all belief goes to this category.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Model};
+    ///
+    /// let model = Model::parse("label hands: high, centered, low\nlabel alarm")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// rows.push_evidence(&Evidence::new())?;
+    /// let hands = model.find_label("hands")?;
+    /// rows.observe(0, hands, model.find_category(hands, "low")?);
+    /// assert_eq!(rows.row(0), [0.0, 0.0, 1.0, 0.5, 0.5]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row, label or category.
+    pub fn observe(&mut self, row: usize, label: LabelId, category: CategoryId) {
+        let start = row * self.model.n_categories();
+        let block = self.model.block(label);
+        let belief = &mut self.values[start + block.start..start + block.end];
+        belief.fill(0.0);
+        belief[category.index()] = 1.0;
+        self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Observed;
     }
 
     /// How many rows there are.
@@ -89,21 +230,43 @@ impl BeliefMatrix {
     /// Removes all rows, keeping the memory.
     pub fn clear(&mut self) {
         self.values.clear();
+        self.origins.clear();
         self.n_rows = 0;
+    }
+
+    /// Adds the rows of another matrix of the same model.
+    ///
+    /// # Panics
+    ///
+    /// If the models have different labels.
+    pub fn append(&mut self, other: &Self) {
+        assert_eq!(self.model.labels(), other.model.labels(), "rows about the same labels");
+        self.values.extend_from_slice(&other.values);
+        self.origins.extend_from_slice(&other.origins);
+        self.n_rows += other.n_rows;
     }
 
     /// The same matrix with these rows only, in this order.
     pub fn select(&self, rows: &[usize]) -> Self {
+        let n_labels = self.model.labels().len();
         let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        Self { model: self.model.clone(), values, n_rows: rows.len() }
+        let origins =
+            rows.iter().flat_map(|row| &self.origins[row * n_labels..][..n_labels]).copied().collect();
+        Self { model: self.model.clone(), values, origins, n_rows: rows.len() }
     }
 
     /// The same matrix with a range of rows only.
     pub fn slice(&self, rows: Range<usize>) -> Self {
-        let width = self.model.n_categories();
+        let (width, n_labels) = (self.model.n_categories(), self.model.labels().len());
         let values = self.values[rows.start * width..rows.end * width].to_vec();
-        Self { model: self.model.clone(), values, n_rows: rows.len() }
+        let origins = self.origins[rows.start * n_labels..rows.end * n_labels].to_vec();
+        Self { model: self.model.clone(), values, origins, n_rows: rows.len() }
     }
+}
+
+fn calibrate(calibrator: &dyn Calibrate, belief: &mut [f64]) {
+    let raw = belief.to_vec();
+    calibrator.calibrate(&raw, belief);
 }
 
 /// Appends one label's belief to `out`, completed and divided by its sum.

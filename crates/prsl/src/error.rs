@@ -1,5 +1,6 @@
 //! Everything that can be wrong with what the library is given, as sentences for whoever can fix it.
 
+use crate::calibrate::CalibrationProblem;
 use crate::diagnostic::{Diagnostics, nearest};
 
 /// The result of most functions of the library.
@@ -263,6 +264,17 @@ pub enum Error {
         /// How many rules were asked for.
         n_rules: usize,
     },
+    /// A label's calibrator that cannot be one.
+    #[error("calibrator of label `{label}`: {problem}")]
+    Calibrator {
+        /// The label.
+        label: String,
+        /// What is wrong.
+        problem: CalibrationProblem,
+    },
+    /// A calibrator, or the rows it is to be fitted to, cannot be used.
+    #[error("cannot calibrate: {0}")]
+    Calibration(CalibrationProblem),
     /// Exact inference is too expensive.
     #[error("{what} needs {needed}, more than the limit of {limit}; {advice}")]
     TooCostly {
@@ -401,6 +413,8 @@ mod tests {
             Error::Examples { problem: "2 rows of truths for 3 rows of beliefs".to_owned() },
             Error::NoStart { steps: 50_000 },
             Error::NothingToSimulate { n_rules: 3 },
+            Error::Calibrator { label: text(), problem: CalibrationProblem::TwoCategories { n: 3 } },
+            Error::Calibration(CalibrationProblem::Rows { what: "truths", given: 3, wanted: 4 }),
             Error::TooCostly {
                 what: "exact inference".to_owned(),
                 needed: "2.3 GiB for tables of 1.5e8 entries".to_owned(),
@@ -412,7 +426,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 32;
+    const N_KINDS: usize = 34;
 
     fn kind(error: &Error) -> usize {
         match error {
@@ -447,7 +461,9 @@ mod tests {
             Error::Setting { .. } => 28,
             Error::NoStart { .. } => 29,
             Error::NothingToSimulate { .. } => 30,
-            Error::Examples { .. } => 31,
+            Error::Calibrator { .. } => 31,
+            Error::Calibration(_) => 32,
+            Error::Examples { .. } => 33,
         }
     }
 

@@ -55,10 +55,12 @@ impl Evidence {
         self
     }
 
-    /// The evidence as one cell per category of the model, in order; `None` where nothing is said.
-    pub(crate) fn cells(&self, model: &Model) -> Result<Vec<Option<f64>>> {
+    /// The evidence as one cell per category of the model, in order, `None` where nothing is said; and for each label whether
+    /// it is observed.
+    pub(crate) fn cells(&self, model: &Model) -> Result<(Vec<Option<f64>>, Vec<bool>)> {
         let mut cells = vec![None; model.n_categories()];
         let mut seen = vec![false; model.labels().len()];
+        let mut observed = seen.clone();
         for (name, known) in &self.given {
             let id = model.find_label(name)?;
             let label = model.label(id);
@@ -69,6 +71,7 @@ impl Evidence {
             match known {
                 Known::Observed(category) => {
                     let category = model.find_category(id, category)?;
+                    observed[id.index()] = true;
                     block.fill(Some(0.0));
                     block[category.index()] = Some(1.0);
                 }
@@ -87,6 +90,6 @@ impl Evidence {
                 }
             }
         }
-        Ok(cells)
+        Ok((cells, observed))
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::belief::{BeliefMatrix, Normalize};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
-use crate::infer::{Cost, JunctionTree, Limits, MaxProductTree};
+use crate::infer::{Cost, ExplanationEngine, JunctionTree, Limits, SearchLimits};
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::{MostProbable, Posterior};
@@ -38,8 +38,8 @@ const ROUNDING: f64 = 1e-9;
 /// ```
 pub struct Explainer {
     tree: JunctionTree,
-    /// The second tree, or why there is none.
-    joint: Result<MaxProductTree, String>,
+    /// Whoever finds joint explanations, or why nobody does.
+    joint: Result<ExplanationEngine, String>,
     /// What each rule says: the same for every row.
     texts: Vec<String>,
 }
@@ -52,11 +52,11 @@ impl Explainer {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     ///
-    /// Marginals and joint explanations take a plan each. Where only the second is too costly, explanations go
-    /// without it and say so in [`Explanation::joint_refused`].
+    /// Marginals take a plan; joint explanations are found by whatever [`ExplanationEngine`] chooses. Where even that is
+    /// too costly, explanations go without them and say so in [`Explanation::joint_refused`].
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
         let tree = JunctionTree::compile_within(model, limits)?;
-        let joint = match MaxProductTree::compile_within(model, limits) {
+        let joint = match ExplanationEngine::compile(model, limits, SearchLimits::default()) {
             Ok(joint) => Ok(joint),
             Err(refused @ Error::TooCostly { .. }) => Err(refused.to_string()),
             Err(error) => return Err(error),
@@ -116,12 +116,10 @@ impl Explainer {
             explain_rule(model, rule, text, posterior.as_ref(), without, conflict.contains(&rule))
         };
         let mut joint = match (&self.joint, &posterior) {
-            (Ok(tree), Some(_)) => tree.top(row, 2),
+            (Ok(engine), Some(posterior)) => joint_explanations(engine, row, posterior),
             _ => Vec::new(),
         }
-        .into_iter()
-        .zip(posterior.iter().cycle())
-        .map(|(found, posterior)| JointExplanation::new(model, found, posterior.log_evidence));
+        .into_iter();
         Explanation {
             possible: posterior.is_some(),
             log_evidence: posterior.as_ref().map(Posterior::log_evidence),
@@ -294,6 +292,8 @@ pub struct JointExplanation {
     pub probability: f64,
     /// ln of the product of its beliefs and rule weights.
     pub log_weight: f64,
+    /// Whether it is proven that nothing else (but the best one, for the runner-up) is more probable.
+    pub proven: bool,
     /// The category of every label, in the model's order.
     pub choices: Vec<Choice>,
 }
@@ -400,9 +400,20 @@ impl JointExplanation {
         Self {
             probability: (found.log_weight - log_evidence).exp().min(1.0),
             log_weight: found.log_weight,
+            proven: found.is_optimal(),
             choices: model.labels().iter().zip(&found.assignment).map(choice).collect(),
         }
     }
+}
+
+/// The best and the second best. A search that is stopped before it has found anything possible has none.
+fn joint_explanations(
+    engine: &ExplanationEngine,
+    row: &[f64],
+    posterior: &Posterior,
+) -> Vec<JointExplanation> {
+    let found = engine.top(row, 2).into_iter().filter(|found| found.log_weight.is_finite());
+    found.map(|found| JointExplanation::new(engine.model(), found, posterior.log_evidence)).collect()
 }
 
 fn explain_label(model: &Model, row: &[f64], posterior: &Option<Posterior>, id: LabelId) -> LabelExplanation {

@@ -11,6 +11,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 
+use crate::calibrate::{Calibrator, Confusion, Dirichlet, Isotonic};
 use crate::diagnostic::position;
 use crate::error::{Error, Result};
 use crate::label::Label;
@@ -153,6 +154,48 @@ struct LabelEntry<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "Option<String>")]
     classifier: Option<Option<Cow<'a, str>>>,
+    /// What the classifier's beliefs go through before inference; nothing if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_object")]
+    #[schemars(with = "CalibratorEntry")]
+    calibrator: Option<CalibratorEntry>,
+}
+
+/// A map from what a classifier says to what can be believed.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Calibrator", tag = "kind", rename_all = "lowercase")]
+enum CalibratorEntry {
+    /// The belief to the power of 1/temperature, divided by the sum.
+    Temperature {
+        /// Above 1 less sure, below 1 surer.
+        #[schemars(range(min = 1e-6, max = 1e6))]
+        temperature: f64,
+    },
+    /// Of two categories: log-odds of the first = slope times log-odds of its belief + intercept.
+    Platt {
+        /// 1 changes nothing.
+        #[schemars(range(min = -1e6, max = 1e6))]
+        slope: f64,
+        /// 0 changes nothing.
+        #[schemars(range(min = -1e6, max = 1e6))]
+        intercept: f64,
+    },
+    /// A nondecreasing map for each category, linear between points, divided by the sum.
+    Isotonic {
+        /// For each category points of belief and value, both from 0 to 1.
+        maps: Vec<Vec<(f64, f64)>>,
+    },
+    /// Log belief = weights times log belief + bias, up to normalization.
+    Dirichlet {
+        /// A row for each category.
+        weights: Vec<Vec<f64>>,
+        /// One for each category.
+        bias: Vec<f64>,
+    },
+    /// The matrix times the belief.
+    Confusion {
+        /// Counts or probabilities: rows are truths, columns what the classifier says; columns are divided by their sums.
+        matrix: Vec<Vec<f64>>,
+    },
 }
 
 /// A formula or a noisy-or, and the probability that it holds.
@@ -224,6 +267,12 @@ fn present_objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     objects(deserializer).map(Some)
 }
 
+fn present_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Object::deserialize(deserializer).map(|Object(value)| Some(value))
+}
+
 /// A field that is there has a value: `null` is refused unless the type takes it.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
@@ -258,20 +307,54 @@ impl<'a> LabelEntry<'a> {
             categories: label.categories().into(),
             prior: label.prior().map(Cow::from),
             classifier,
+            calibrator: CalibratorEntry::of_calibrator(label.calibrator()),
         }
     }
 
-    fn into_label(self) -> Label {
+    fn into_label(self) -> Result<Label> {
+        let calibrator =
+            self.calibrator.map_or(Ok(Calibrator::Identity), CalibratorEntry::into_calibrator)?;
         let label = Label::new(self.name, self.categories.into_owned());
         let label = match self.classifier {
             None => label,
             Some(None) => label.latent(),
             Some(Some(classifier)) => label.from_classifier(classifier),
         };
-        match self.prior {
+        let label = label.with_calibrator(calibrator);
+        Ok(match self.prior {
             Some(prior) => label.with_prior(prior),
             None => label,
-        }
+        })
+    }
+}
+
+impl CalibratorEntry {
+    fn of_calibrator(calibrator: &Calibrator) -> Option<Self> {
+        Some(match calibrator {
+            Calibrator::Identity => return None,
+            &Calibrator::Temperature { temperature } => CalibratorEntry::Temperature { temperature },
+            &Calibrator::Platt { slope, intercept } => CalibratorEntry::Platt { slope, intercept },
+            Calibrator::Isotonic(isotonic) => CalibratorEntry::Isotonic { maps: isotonic.maps().to_vec() },
+            Calibrator::Dirichlet(dirichlet) => CalibratorEntry::Dirichlet {
+                weights: dirichlet.weights().map(<[f64]>::to_vec).collect(),
+                bias: dirichlet.bias().to_vec(),
+            },
+            Calibrator::Confusion(confusion) => {
+                CalibratorEntry::Confusion { matrix: confusion.matrix().to_vec() }
+            }
+        })
+    }
+
+    fn into_calibrator(self) -> Result<Calibrator> {
+        Ok(match self {
+            CalibratorEntry::Temperature { temperature } => Calibrator::Temperature { temperature },
+            CalibratorEntry::Platt { slope, intercept } => Calibrator::Platt { slope, intercept },
+            CalibratorEntry::Isotonic { maps } => Calibrator::Isotonic(Isotonic::new(maps)?),
+            CalibratorEntry::Dirichlet { weights, bias } => {
+                Calibrator::Dirichlet(Dirichlet::new(&weights, &bias)?)
+            }
+            CalibratorEntry::Confusion { matrix } => Calibrator::Confusion(Confusion::new(matrix)?),
+        })
     }
 }
 
@@ -348,7 +431,11 @@ fn document(source: &str) -> Result<Document> {
         Error::Json { message, line, column }
     };
 
-    let labels = file.labels.into_iter().map(LabelEntry::into_label).collect();
+    let label = |(index, entry): (usize, LabelEntry<'_>)| {
+        let called = format!("label {} (`{}`)", index + 1, entry.name);
+        entry.into_label().map_err(|error| at(&label_spans[index], format!("{called}: {error}")))
+    };
+    let labels = file.labels.into_iter().enumerate().map(label).collect::<Result<_>>()?;
     let labels = Model::from_parts(labels, Vec::new(), Vec::new())?;
     let names = Names::new(labels.labels());
     let mut rules = Vec::new();

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::calibrate::Calibrator;
+
 /// Position of a label in its model, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
@@ -68,6 +70,7 @@ pub struct Label {
     categories: Vec<String>,
     prior: Option<Vec<f64>>,
     classifier: Option<Classifier>,
+    calibrator: Calibrator,
 }
 
 /// The first category of a label declared by its name alone.
@@ -80,7 +83,8 @@ impl Label {
     pub fn new<C: Into<String>>(name: impl Into<String>, categories: impl IntoIterator<Item = C>) -> Self {
         let name = name.into();
         let classifier = Some(Classifier::new(name.clone()));
-        Self { name, categories: categories.into_iter().map(Into::into).collect(), prior: None, classifier }
+        let categories = categories.into_iter().map(Into::into).collect();
+        Self { name, categories, prior: None, classifier, calibrator: Calibrator::Identity }
     }
 
     /// A label with the categories `yes` and `no`.
@@ -106,9 +110,16 @@ impl Label {
         self
     }
 
-    /// The same label without a classifier: only its prior and the rules speak about it.
+    /// The same label whose classifier's beliefs are calibrated.
+    pub fn with_calibrator(mut self, calibrator: Calibrator) -> Self {
+        self.calibrator = calibrator;
+        self
+    }
+
+    /// The same label without a classifier and its calibrator: only its prior and the rules speak about it.
     pub fn latent(mut self) -> Self {
         self.classifier = None;
+        self.calibrator = Calibrator::Identity;
         self
     }
 
@@ -158,6 +169,11 @@ impl Label {
     /// Where its beliefs come from; `None` for a latent label.
     pub fn classifier(&self) -> Option<&Classifier> {
         self.classifier.as_ref()
+    }
+
+    /// What its classifier's beliefs go through before inference.
+    pub fn calibrator(&self) -> &Calibrator {
+        &self.calibrator
     }
 }
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod belief;
+mod calibrate;
 mod diagnostic;
 mod error;
 mod evidence;
@@ -17,6 +18,7 @@ mod label;
 pub mod learn;
 pub mod lint;
 pub mod log_space;
+pub mod metrics;
 mod model;
 mod names;
 mod noisy_or;
@@ -25,7 +27,12 @@ mod rule;
 pub mod simulate;
 mod text;
 
-pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
+pub use belief::{BeliefMatrix, BeliefOrigin, Normalize, SUM_TOLERANCE};
+pub use calibrate::{
+    CALIBRATION_ERROR_BINS, CONFUSION_ROWS, Calibrate, CalibrationData, CalibrationMethod,
+    CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, ISOTONIC_ROWS, Isotonic,
+    MAX_PARAMETER, RIDGE, SMOOTH,
+};
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use error::{Error, Result};
 pub use evidence::Evidence;

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::calibrate::{CalibrationProblem, Calibrator};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::expectation::{Condition, Expectation, Given};
@@ -131,6 +132,19 @@ impl Model {
         &self.parts.labels[id.index()]
     }
 
+    /// What the beliefs of a label's classifier go through before inference; the identity unless it was set.
+    pub fn calibrator(&self, label: LabelId) -> &Calibrator {
+        self.label(label).calibrator()
+    }
+
+    /// The same model without calibrators, for raw beliefs.
+    pub fn without_calibrators(&self) -> Self {
+        let plain = |label: &Label| label.clone().with_calibrator(Calibrator::Identity);
+        let labels = self.labels().iter().map(plain).collect();
+        let (rules, expectations) = (self.rules().to_vec(), self.expectations().to_vec());
+        Self::from_parts(labels, rules, expectations).expect("less to check than before")
+    }
+
     /// The ids of all labels, in order.
     pub fn label_ids(&self) -> impl Iterator<Item = LabelId> + use<> {
         (0..self.parts.labels.len()).map(LabelId::new)
@@ -207,7 +221,21 @@ impl Model {
         })
     }
 
-    /// One instance's evidence as completed, normalized beliefs: a number per category, in the model's order.
+    /// The same labels without any rules: what is left is the classifiers' beliefs alone.
+    ///
+    /// ```
+    /// use prsl::{Evidence, Model};
+    ///
+    /// let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b")?.without_rules()?;
+    /// let posterior = model.infer(&Evidence::new().belief("a", [0.8]))?;
+    /// assert_eq!(posterior.marginals(), [0.8, 1.0 - 0.8, 0.5, 0.5]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn without_rules(&self) -> Result<Self> {
+        self.edit().retain_rules(|_| false).build()
+    }
+
+    /// One instance's evidence as completed, normalized, calibrated beliefs: a number per category, in the model's order.
     pub fn row(&self, evidence: &Evidence) -> Result<Vec<f64>> {
         let mut matrix = crate::BeliefMatrix::new(self);
         matrix.push_evidence(evidence)?;
@@ -286,12 +314,37 @@ impl ModelBuilder {
         self.change_label(label, |label| label.with_prior(prior))
     }
 
-    /// Plugs a classifier into a label.
+    /// Plugs a classifier into a label. A calibrator that was fitted to another one goes.
     pub fn plug(self, label: &str, classifier: impl Into<String>) -> Self {
-        self.change_label(label, |label| label.from_classifier(classifier))
+        self.change_label(label, |label| {
+            let before = label.classifier().cloned();
+            let label = label.from_classifier(classifier);
+            if label.classifier() == before.as_ref() {
+                label
+            } else {
+                label.with_calibrator(Calibrator::Identity)
+            }
+        })
     }
 
-    /// Takes the classifier out of a label: it becomes latent.
+    /// Sets what the beliefs of a label's classifier go through before inference.
+    ///
+    /// ```
+    /// use prsl::{Calibrator, Evidence, Model};
+    ///
+    /// let model = Model::builder()
+    ///     .binary_label("alarm")
+    ///     .calibrator("alarm", Calibrator::Platt { slope: 2.0, intercept: 0.0 })
+    ///     .build()?;
+    /// let row = model.row(&Evidence::new().belief("alarm", [0.75]))?;
+    /// assert!((row[0] - 0.9).abs() < 1e-12);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn calibrator(self, label: &str, calibrator: Calibrator) -> Self {
+        self.change_label(label, |label| label.with_calibrator(calibrator))
+    }
+
+    /// Takes the classifier and its calibrator out of a label: it becomes latent.
     pub fn unplug(self, label: &str) -> Self {
         self.change_label(label, Label::latent)
     }
@@ -546,6 +599,7 @@ pub(crate) fn check_label(label: &Label) -> Result<()> {
     if label.classifier().is_some_and(|classifier| classifier.name().is_empty()) {
         return Err(Error::EmptyName { what: format!("the classifier of label `{}`", label.name()) });
     }
+    check_calibrator(label).map_err(|problem| Error::Calibrator { label: name(), problem })?;
     let Some(prior) = label.prior() else { return Ok(()) };
     if prior.len() != label.n_categories() {
         let wanted = label.n_categories();
@@ -562,6 +616,14 @@ pub(crate) fn check_label(label: &Label) -> Result<()> {
         return Err(Error::Sum { what: "prior", label: name(), sum });
     }
     Ok(())
+}
+
+/// Whether the calibrator of a label fits it.
+pub(crate) fn check_calibrator(label: &Label) -> Result<(), CalibrationProblem> {
+    if label.classifier().is_none() && *label.calibrator() != Calibrator::Identity {
+        return Err(CalibrationProblem::Latent);
+    }
+    label.calibrator().find_problem(label.n_categories())
 }
 
 fn check_rule(labels: &[Label], rule: &Rule, name: &dyn Fn() -> String) -> Result<()> {

@@ -112,6 +112,12 @@ fn the_tree_finishes_what_branch_and_bound_does_not() {
     assert!(best.iter().flatten().all(prsl::MostProbable::is_optimal));
     let by_tree = best.iter().flatten().filter(|best| best.engine == Engine::JunctionTree).count();
     assert!(by_tree > 0, "all {} rows were proven without a node", best.len());
+    let row = best.iter().flatten().position(|best| best.engine == Engine::JunctionTree).expect("one row");
+    let few = engine.top(rows.row(row), 2);
+    assert!(few.iter().all(|best| best.is_optimal() && best.engine == Engine::JunctionTree));
+    // So many would take the tree minutes.
+    let many = engine.top(rows.row(row), 100_000);
+    assert!(many.iter().all(|best| !best.is_optimal() && best.engine == Engine::BranchAndBound));
     let alone = ExplanationEngine::compile(&model, TINY, nothing).expect("an engine");
     assert!(alone.best_batch(&rows).iter().flatten().any(|best| !best.is_optimal()));
 }

@@ -174,20 +174,37 @@ fn rows_of_the_wrong_shape_are_errors() {
 
 /// Wide noisy-ors split for sums and do not for maxima, so the second plan is the larger one.
 #[test]
-fn joint_explanations_that_are_too_costly_are_left_out() {
+fn joint_explanations_do_not_need_a_tree() {
     let model = noisy_ring(9);
     let sum = prsl::JunctionTree::compile(&model).unwrap().cost().bytes;
-    let maximum = MaxProductTree::compile(&model).unwrap().cost().bytes;
-    assert!(sum < maximum, "{sum} {maximum}");
-    let limits = Limits { memory: maximum as u64 - 8 };
-    let explanation = Explainer::compile_within(&model, limits).unwrap().explain(&Evidence::new()).unwrap();
-    assert_eq!((explanation.best.as_ref(), explanation.runner_up.as_ref()), (None, None));
-    assert!(
-        explanation.joint_refused.as_ref().unwrap().contains("the exact most probable explanation needs")
-    );
-    assert!(explanation.to_string().contains("not affordable: the exact most probable explanation"));
+    let tree = MaxProductTree::compile(&model).unwrap();
+    assert!(sum < tree.cost().bytes, "{sum} {}", tree.cost());
+    let limits = Limits { memory: tree.cost().bytes as u64 - 8 };
+    let row = model.row(&Evidence::new()).unwrap();
+    let explanation = Explainer::compile_within(&model, limits).unwrap().explain_row(&row).unwrap();
+    assert_eq!(explanation.joint_refused, None);
+    let joint = [&explanation.best, &explanation.runner_up].map(|joint| joint.as_ref().unwrap());
+    for (found, expected) in joint.into_iter().zip(tree.top(&row, 2)) {
+        assert!(found.proven);
+        assert!(close(found.log_weight, expected.log_weight, 10.0 * EXACT));
+    }
     let limits = Limits { memory: (sum / 2.0) as u64 };
     assert!(matches!(Explainer::compile_within(&model, limits), Err(Error::TooCostly { .. })));
+}
+
+#[test]
+fn explanations_without_proof_or_none_at_all_say_so() {
+    let mut explanation = worked_example();
+    explanation.best.as_mut().unwrap().proven = false;
+    let shown = explanation.to_string();
+    assert!(
+        shown.contains("\n            the search was given up: something else may be more probable\n"),
+        "{shown}"
+    );
+    (explanation.best, explanation.runner_up) = (None, None);
+    explanation.joint_refused = Some("rule `wide` needs too much".to_owned());
+    let shown = explanation.to_string();
+    assert!(shown.contains("\nmost probable\n  not affordable: rule `wide` needs too much\n"), "{shown}");
 }
 
 /// Overlapping noisy-ors of general inhibition over `n` labels.

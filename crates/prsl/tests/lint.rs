@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use prsl::lint::{self, Finding, Severity};
 use prsl::{CategoryId, Document, LabelId, Model, Rule, RuleId};
+use prsl_testkit::pigeons;
 
 const LABELS: &str = "\
 label activity: walking, normal, overhead prior 0.2, 0.5, 0.3
@@ -252,18 +253,7 @@ fn large_models_are_checked() {
 
 #[test]
 fn intricate_rules_are_given_up_and_said_so() {
-    // Twelve pigeons in eleven holes: no short proof by resolution exists.
-    let (pigeons, holes) = (12, 11);
-    let mut text = String::new();
-    for pigeon in 0..pigeons {
-        let categories: Vec<_> = (0..holes).map(|hole| format!("h{hole}")).collect();
-        text.push_str(&format!("label p{pigeon}: {}\n", categories.join(", ")));
-    }
-    for hole in 0..holes {
-        let members: Vec<_> = (0..pigeons).map(|pigeon| format!("p{pigeon}=h{hole}")).collect();
-        text.push_str(&format!("rule 1: at_most 1 of {{{}}}\n", members.join(", ")));
-    }
-    let findings = lint::check_rules(&Document::parse(&text).unwrap());
+    let findings = lint::check_rules(&Document::parse(&pigeons(11)).unwrap());
     let told = |code: &str| findings.iter().any(|finding| finding.code == code);
     assert!(told("contradiction") || told("not-checked"));
 }

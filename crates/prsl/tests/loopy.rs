@@ -416,6 +416,23 @@ fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
 }
 
 #[test]
+fn explanations_end_by_their_own_limit_and_leave_marginals_alone() {
+    let (model, rows) = simulated(30, 30, 100, 7);
+    let compile = |explanation_sweeps| {
+        Loopy::compile_with(&model, LoopySettings { explanation_sweeps, ..LoopySettings::default() }).unwrap()
+    };
+    let [short, default] = [3, LoopySettings::default().explanation_sweeps].map(|sweeps| {
+        let engine = compile(sweeps);
+        let stopped = engine.best_batch(&rows).into_iter().map(|decoded| decoded.expect("possible").stopped);
+        let limited =
+            stopped.filter(|stopped| !stopped.is_final()).inspect(|it| assert_eq!(it.sweeps(), sweeps));
+        (limited.count(), engine.infer_batch(&rows))
+    });
+    assert!(short.0 > default.0 && default.0 > 0, "{} and {} rows do not rest", short.0, default.0);
+    assert_eq!(short.1, default.1);
+}
+
+#[test]
 fn settings_out_of_range_are_refused() {
     let model = Model::parse("label a").unwrap();
     let refused =
@@ -432,6 +449,10 @@ fn settings_out_of_range_are_refused() {
     assert_eq!(
         refused(LoopySettings { max_sweeps: 0, ..default }).unwrap(),
         "setting `max_sweeps` is 0, expected at least 1"
+    );
+    assert_eq!(
+        refused(LoopySettings { explanation_sweeps: 0, ..default }).unwrap(),
+        "setting `explanation_sweeps` is 0, expected at least 1"
     );
     assert_eq!(refused(default), None);
 }

@@ -7,7 +7,7 @@ use prsl::{
     BeliefMatrix, Engine, Enumeration, Error, Evidence, Gibbs, GibbsSettings, JunctionTree, Limits, Model,
     Normalize, Sampler, Samples, Sampling,
 };
-use prsl_testkit::{RandomModel, random_model, random_row, simulated, small_model};
+use prsl_testkit::{RandomModel, pigeons, random_model, random_row, simulated, small_model};
 
 /// The probability of every possible assignment.
 fn distribution(model: &Model, row: &[f64]) -> HashMap<Vec<usize>, f64> {
@@ -337,6 +337,14 @@ fn gibbs_finds_a_start_where_hard_rules_leave_little() {
         let samples = Gibbs::compile(&model, settings).sample_row(&row, &draws(8, seed)).unwrap();
         assert!(samples.iter().all(|sample| model.log_weight(&row, sample) > f64::NEG_INFINITY));
     }
+}
+
+#[test]
+fn a_start_that_is_neither_found_nor_excluded_is_an_error() {
+    let model = Model::parse(&pigeons(11)).unwrap();
+    let row = model.row(&Evidence::new()).unwrap();
+    let gibbs = Gibbs::compile(&model, GibbsSettings::default());
+    assert!(matches!(gibbs.sample_row(&row, &draws(1, 1)), Err(Error::NoStart { .. })));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `prsl predict` with other engines and other questions than those by default.
 
+use prsl::{BeliefMatrix, Evidence, JunctionTree, Limits, Model, Sampler, Sampling};
+use prsl_testkit::nearly_silent;
+
 use crate::predict::rounded;
 use crate::runner::{Folder, Run, WAREHOUSE};
 
@@ -42,6 +45,115 @@ fn verification_of_what_is_right() {
     told("verified_loopy_mpe", &mixed().prsl(loopy));
 }
 
+/// A chain of labels with more assignments than anyone goes through; without circles even loopy propagation is exact.
+fn chain() -> Folder {
+    let labels: String = (0..20).map(|label| format!("label l{label}\n")).collect();
+    let rules: String = (1..20).map(|label| format!("rule 0.8: l{} -> l{label}\n", label - 1)).collect();
+    Folder::new(&[("chain.prsl", &(labels + &rules)), ("b.csv", "l0,l7\n0.9,0.2\n0.3,0.6\n")])
+}
+
+/// How far off the marginals are on average.
+fn average_error(run: &Run) -> f64 {
+    let (_, rest) = run.stderr.split_once("a marginal is off by ").expect("an error");
+    rest.split_once(" on average").expect("on average").0.parse().expect("a number")
+}
+
+#[test]
+fn verification_by_samples_where_nothing_else_is_more_exact() {
+    let folder = chain();
+    for options in ["--engine loopy --memory 1", "--engine exact"] {
+        let run = folder.prsl(&format!("predict chain.prsl b.csv --verify 2 -o out.csv {options}"));
+        assert_eq!(run.code, 0, "{run}");
+        assert!(run.stderr.contains("verified 2 rows of 2: against Gibbs sampling (statistical"), "{run}");
+        assert!((1e-6..0.02).contains(&average_error(&run)), "{run}");
+    }
+}
+
+#[test]
+fn verification_by_branch_and_bound() {
+    let folder = chain();
+    for options in ["--engine loopy --memory 1", "--engine exact"] {
+        let run =
+            folder.prsl(&format!("predict chain.prsl b.csv --query mpe --verify 2 -o out.csv {options}"));
+        assert_eq!(run.code, 0, "{run}");
+        let told = "verified 2 rows of 2: against branch and bound, the explanation has a smaller weight in 0 rows\n";
+        assert!(run.stderr.ends_with(told), "{run}");
+    }
+}
+
+/// Where every two labels should differ, some rules are broken whatever is best, and no bound knows that without a search.
+#[test]
+fn explanations_without_a_search_have_a_gap() {
+    let mut pairs: String = (0..12).map(|label| format!("label l{label}\n")).collect();
+    for b in 0..12 {
+        (0..b).for_each(|a| pairs.push_str(&format!("rule 0.9: l{a} xor l{b}\n")));
+    }
+    let folder = Folder::new(&[("pairs.prsl", &pairs), ("b.csv", "l0,l1\n0.6,0.7\n")]);
+    let run = folder.prsl("predict pairs.prsl b.csv --query mpe --memory 1 --time-limit 0");
+    assert_eq!(run.code, 0, "{run}");
+    let told = ["optimal", "engine", "status"].map(|column| run.cell(1, column));
+    assert_eq!(told, ["false", "branch_and_bound", "not_proven"]);
+    assert_eq!(run.stderr, "1 of 1 row got an explanation that is not proven to be the best\n");
+    let best = folder.prsl("predict pairs.prsl b.csv --query mpe --memory 1").done();
+    assert_eq!((best.cell(1, "optimal").as_str(), best.number(1, "gap")), ("true", 0.0));
+    assert!(run.number(1, "log_weight") <= best.number(1, "log_weight"));
+    assert!(run.number(1, "log_weight") + run.number(1, "gap") >= best.number(1, "log_weight"));
+}
+
+/// A model and rows, and memory for the plan that loses digits, with not a byte for the one that does not.
+fn silent() -> (Folder, u64) {
+    let with_memory = |seed: u64| {
+        let (model, rows) = nearly_silent(seed, 5);
+        let memory = JunctionTree::compile(&model).expect("a small model").cost().bytes as u64;
+        (model, rows, memory)
+    };
+    let loses_digits = |(model, _, memory): &(Model, BeliefMatrix, u64)| {
+        let tree = JunctionTree::compile_within(model, Limits { memory: *memory });
+        !tree.expect("it fits exactly").is_careful()
+    };
+    let mut candidates = (0..100).map(with_memory);
+    let (model, rows, memory) = candidates.find(loses_digits).expect("some plan without signs is larger");
+    (Folder::new(&[("silent.prsl", &model.to_string()), ("b.csv", &csv(&model, &rows))]), memory)
+}
+
+#[test]
+fn exact_samples_are_refused_by_what_does_not_fit() {
+    let (folder, memory) = silent();
+    let run =
+        folder.prsl(&format!("predict silent.prsl b.csv --query samples --engine exact --memory {memory}"));
+    assert_eq!(run.code, 3, "{run}");
+    assert!(run.stderr.starts_with("error: exact inference needs "), "{run}");
+    assert!(run.stderr.contains("help: `--engine auto` draws approximate samples"), "{run}");
+    let run = folder.prsl(&format!("predict silent.prsl b.csv --query samples --memory {memory}")).done();
+    assert_eq!(run.cell(1, "engine"), "gibbs");
+}
+
+#[test]
+fn rows_that_lost_digits_say_so() {
+    let (folder, memory) = silent();
+    let run =
+        folder.prsl(&format!("predict silent.prsl b.csv --query both --engine exact --memory {memory}"));
+    assert_eq!(run.code, 0, "{run}");
+    let imprecise: Vec<usize> = (1..=9).filter(|&row| run.cell(row, "status") == "imprecise").collect();
+    assert!(!imprecise.is_empty(), "{run}");
+    assert!(imprecise.iter().all(|&row| run.cell(row, "log_probability").is_empty()), "{run}");
+    let told =
+        format!("{} of 9 rows lost digits to rounding; a larger `--memory` avoids that\n", imprecise.len());
+    assert_eq!(run.stderr, told);
+    let enough = folder.prsl("predict silent.prsl b.csv --query both --engine exact").done();
+    assert!((1..=9).all(|row| enough.cell(row, "status") == "ok"), "{enough}");
+}
+
+/// Rows as a table, with the first category of every label.
+fn csv(model: &Model, rows: &BeliefMatrix) -> String {
+    let header: Vec<&str> = model.labels().iter().map(prsl::Label::name).collect();
+    let cells = |row: usize| -> Vec<String> {
+        model.label_ids().map(|label| rows.row(row)[model.block(label).start].to_string()).collect()
+    };
+    let lines = (0..rows.n_rows()).map(|row| cells(row).join(",") + "\n");
+    header.join(",") + "\n" + &lines.collect::<String>()
+}
+
 #[test]
 fn columns_of_every_query() {
     let folder = mixed();
@@ -69,22 +181,53 @@ fn plans_are_explained() {
     plan("plan_loopy", "--engine loopy");
     plan("plan_exact", "--engine exact");
     plan("plan_enumeration", "--engine enumeration --query mpe");
+    plan("plan_mpe", "--query mpe");
+    plan("plan_mpe_without_memory", "--query mpe --memory 1");
     plan("plan_samples", "--query samples");
+    let without_beliefs = folder.prsl("predict warehouse.prsl --explain-plan --query both").done();
+    let with_beliefs = folder.prsl("predict warehouse.prsl b.csv --explain-plan --query both").done();
+    assert_eq!(without_beliefs.stdout, with_beliefs.stdout);
+}
+
+/// No chunk has more than 8192 rows, and here are more than two of these.
+#[test]
+fn samples_are_the_same_whatever_the_chunks() {
+    const ROWS: usize = 20_000;
+    let model = Model::parse(WAREHOUSE).expect("a model");
+    let (mut beliefs, mut rows) = ("feet=gait\n".to_owned(), BeliefMatrix::new(&model));
+    for row in 0..ROWS {
+        let gait = (row % 997) as f64 / 1000.0;
+        beliefs.push_str(&format!("{gait}\n"));
+        rows.push_evidence(&Evidence::new().belief("feet", [gait, 1.0 - gait])).expect("a row");
+    }
+    let sampler = Sampler::compile(&model, Limits::default()).expect("a small model");
+    let sampling = Sampling { n_samples: 1, seed: 7, first_row: 0 };
+    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("b.csv", &beliefs)]);
+    let run = folder.prsl("predict warehouse.prsl b.csv --query samples --seed 7").done();
+    let name = |(label, category): (&prsl::Label, usize)| label.categories()[category].clone();
+    let lines = (1..).zip(sampler.sample_batch(&rows, &sampling)).map(|(row, samples)| {
+        let sample = samples.expect("drawn").expect("possible").remove(0);
+        let names: Vec<String> = model.labels().iter().zip(sample).map(name).collect();
+        format!("{row},1,{},junction_tree,ok", names.join(","))
+    });
+    assert!(
+        run.stdout.lines().skip(1).eq(lines.collect::<Vec<_>>()),
+        "other samples than those of the whole table"
+    );
 }
 
 #[test]
-fn samples_are_the_same_whatever_the_chunks() {
-    let mut beliefs = "activity=overhead\n".to_owned();
-    (0..300).for_each(|row| beliefs.push_str(&format!("0.{:03}\n", row + 1)));
-    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("b.csv", &beliefs)]);
-    let run = folder.prsl("predict warehouse.prsl b.csv --query samples --samples 3 --seed 7").done();
-    assert_eq!(run.stdout.lines().count(), 1 + 3 * 300);
-    assert_eq!(run.stdout.lines().next(), Some("row,sample,activity,feet,hands,engine,status"));
-    let again = folder.prsl("predict warehouse.prsl b.csv --query samples --samples 1 --seed 7").done();
-    let firsts: Vec<_> = run.stdout.lines().skip(1).step_by(3).collect();
-    assert_eq!(firsts, again.stdout.lines().skip(1).collect::<Vec<_>>());
-    let other = folder.prsl("predict warehouse.prsl b.csv --query samples --samples 3 --seed 8").done();
-    assert_ne!(run.stdout, other.stdout);
+fn more_samples_begin_with_the_fewer() {
+    let folder = mixed();
+    let samples = |options: &str| {
+        folder.prsl(&format!("predict warehouse.prsl b.csv --query samples {options}")).done().stdout
+    };
+    let three = samples("--samples 3 --seed 7");
+    assert_eq!(three.lines().count(), 1 + 3 * 3);
+    assert_eq!(three.lines().next(), Some("row,sample,activity,feet,hands,engine,status"));
+    let firsts: Vec<_> = three.lines().skip(1).step_by(3).collect();
+    assert_eq!(firsts, samples("--samples 1 --seed 7").lines().skip(1).collect::<Vec<_>>());
+    assert_ne!(three, samples("--samples 3 --seed 8"));
 }
 
 #[test]

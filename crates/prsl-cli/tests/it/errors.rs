@@ -94,7 +94,7 @@ fn options_that_would_have_no_effect() {
     refused("damping_of_mpe", "--query mpe --damping 0.5");
     refused("damping_too_large", "--damping 1.5");
     refused("time_limit_of_marginals", "--time-limit 1");
-    refused("no_time", "--query mpe --time-limit 0");
+    refused("negative_time", "--query mpe --time-limit=-1");
     refused("samples_by_loopy", "--query samples --engine loopy");
     refused("verified_samples", "--query samples --verify 3");
 }

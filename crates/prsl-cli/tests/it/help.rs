@@ -11,9 +11,19 @@ fn help(name: &str, arguments: &str) {
 fn all_help_texts() {
     help("help", "--help");
     help("help_short", "-h");
-    for subcommand in
-        ["check", "fmt", "predict", "explain", "export", "demo", "simulate", "schema", "completions"]
-    {
+    for subcommand in [
+        "check",
+        "fmt",
+        "predict",
+        "explain",
+        "evaluate",
+        "plot",
+        "export",
+        "demo",
+        "simulate",
+        "schema",
+        "completions",
+    ] {
         help(&format!("help_{subcommand}"), &format!("{subcommand} --help"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use prsl::{BeliefMatrix, Label, Model};
+use prsl::{BeliefMatrix, Evidence, Label, Model};
 use prsl_data::{
     BeliefOptions, BeliefReader, Column, ColumnKind, ColumnSpec, Error, Format, TableReader, TableWriter,
     Target, TruthOptions, TruthReader,
@@ -340,4 +340,32 @@ fn readers_can_go_to_another_thread() {
     is_send::<TableWriter>();
     is_send::<prsl_data::MulanDataset>();
     is_send::<Error>();
+}
+
+#[test]
+fn tables_and_evidence_are_calibrated_alike() {
+    let model = Model::parse(
+        "label hands: high, centered, low\nlabel alarm prior 0.1\nlabel fire\n\
+         calibrate hands dirichlet [1.1 0.2 0; 0 0.9 0; 0.3 0 1] [0.1 0 -0.2]\ncalibrate alarm platt 1.3 -0.4\n\
+         calibrate fire isotonic [0:0.05 0.4:0.3 1:0.95; 0:0.05 0.6:0.7 1:0.95]\n",
+    )
+    .expect("a model");
+    let text = "hands=high,hands=centered,hands=low,alarm,fire\n0.2,0.3,0.5,0.7,0.1\n0.6,,,,yes\n1,0,0,1.0,0\n,,,no,\n";
+    let table = TableReader::csv(text.as_bytes(), "beliefs.csv").expect("a table");
+    let mut reader = BeliefReader::new(&model, table, BeliefOptions::default()).expect("beliefs");
+    let rows = reader.next_chunk(10).expect("valid").expect("rows");
+    let new = Evidence::new;
+    let evidence = [
+        new().belief("hands", [0.2, 0.3, 0.5]).belief("alarm", [0.7]).belief("fire", [0.1]),
+        new().partial_belief("hands", [Some(0.6), None, None]).observe("fire", "yes"),
+        new().belief("hands", [1.0, 0.0, 0.0]).belief("alarm", [1.0]).belief("fire", [0.0]),
+        new().observe("alarm", "no"),
+    ];
+    assert_eq!(rows.n_rows(), evidence.len());
+    for (row, evidence) in evidence.iter().enumerate() {
+        assert_eq!(rows.row(row), model.row(evidence).expect("valid"));
+    }
+    let raw = model.without_calibrators();
+    assert_ne!(rows.row(0), raw.row(&evidence[0]).expect("valid"));
+    assert_eq!(rows.row(3), raw.row(&evidence[3]).expect("valid"));
 }

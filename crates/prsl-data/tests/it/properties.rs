@@ -117,6 +117,28 @@ proptest! {
         }
     }
 
+    /// As far as the numbers that they are read as can tell them apart.
+    #[test]
+    fn integers_are_read_again(integers in vec(option::of(-(1i64 << 53)..=1 << 53), 0..20)) {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, format) in [("t.csv", Format::Csv), ("t.pq", Format::Parquet)] {
+            let path = folder.path().join(name);
+            let specs = [ColumnSpec::new("n", ColumnKind::Integer), ColumnSpec::new("x", ColumnKind::Boolean)];
+            let mut table = TableWriter::create(Target::File(path.clone()), format, &specs).unwrap();
+            for part in integers.chunks(7) {
+                table.write(&[Column::Integer(part.to_vec()), Column::Boolean(vec![Some(true); part.len()])]).unwrap();
+            }
+            table.finish().unwrap();
+            let mut reader = TableReader::open(&path).unwrap();
+            let mut found = Vec::new();
+            while let Some(chunk) = reader.read_chunk(3).unwrap() {
+                found.extend((0..chunk.n_rows()).map(|row| chunk.cell(row, 0).number().unwrap()));
+            }
+            let expected: Vec<_> = integers.iter().map(|n| n.map(|n| n as f64)).collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
     #[test]
     fn infinities_and_nan_survive_parquet(bits in vec(any::<u64>(), 1..20)) {
         let folder = tempfile::tempdir().unwrap();

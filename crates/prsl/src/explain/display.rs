@@ -158,6 +158,9 @@ impl Explanation {
         }
         let Some(best) = &self.best else { return Ok(()) };
         paragraph(f, &format!("  {:>8}  ", percent(best.probability)), 12, &self.choices(best))?;
+        if !best.proven {
+            return writeln!(f, "            the search was given up: something else may be more probable");
+        }
         let Some(runner_up) = &self.runner_up else {
             return writeln!(f, "            nothing else is possible");
         };

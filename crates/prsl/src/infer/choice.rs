@@ -136,8 +136,8 @@ fn refusal(error: &Error) -> Result<String> {
 ///
 /// A junction tree is taken if its tables fit the memory and a row takes no more than [`MAX_EXPLANATION_WORK`]
 /// multiply-adds, [`BranchAndBound`] otherwise. Where that reaches its limit without proof, and a junction tree fits the
-/// memory with at most [`MAX_WORK`] multiply-adds, the junction tree finishes the row. Loopy propagation, which proves
-/// nothing, is never taken.
+/// memory and answers with at most [`MAX_WORK`] multiply-adds, the junction tree finishes the row; the next best
+/// explanations take it a run for each label. Loopy propagation, which proves nothing, is never taken.
 ///
 /// ```
 /// use prsl::{BeliefMatrix, Evidence, ExplanationEngine, Limits, Model, SearchLimits};
@@ -189,8 +189,7 @@ impl ExplanationEngine {
         let reason = format!("branch and bound: {why}");
         match BranchAndBound::compile_with(model, search_limits) {
             Ok(search) => {
-                let plan = plan.ok().filter(|plan| plan.cost().multiply_adds <= MAX_WORK);
-                let search = Search { search, plan, tree: OnceLock::new() };
+                let search = Search { search, plan: plan.ok(), tree: OnceLock::new() };
                 Ok(Self { kind: ExplanationKind::Search(Box::new(search)), reason })
             }
             // Slow is better than nothing.
@@ -266,7 +265,7 @@ impl Search {
         let is_open = |row: &usize| found[*row].as_ref().is_some_and(|best| !best.is_optimal());
         let open: Vec<usize> = (0..found.len()).filter(is_open).collect();
         if !open.is_empty()
-            && let Some(tree) = self.tree()
+            && let Some(tree) = self.tree(1)
         {
             let finished = tree.best_batch(&rows.select(&open));
             for (row, best) in open.into_iter().zip(finished) {
@@ -281,11 +280,13 @@ impl Search {
         if found.iter().all(MostProbable::is_optimal) {
             return found;
         }
-        self.tree().map_or(found, |tree| tree.top(row, n))
+        self.tree(n).map_or(found, |tree| tree.top(row, n))
     }
 
-    fn tree(&self) -> Option<&MaxProductTree> {
-        let lay_out = || self.plan.as_ref().and_then(|plan| plan.tree().ok());
-        self.tree.get_or_init(lay_out).as_ref()
+    /// The tree, if a row's `n` best explanations take no more than [`MAX_WORK`].
+    fn tree(&self, n: usize) -> Option<&MaxProductTree> {
+        let n_sweeps = MaxProductTree::sweeps(self.search.model().labels().len(), n);
+        let plan = self.plan.as_ref().filter(|plan| plan.cost().multiply_adds * n_sweeps <= MAX_WORK)?;
+        self.tree.get_or_init(|| plan.tree().ok()).as_ref()
     }
 }

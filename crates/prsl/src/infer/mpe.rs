@@ -103,8 +103,11 @@ impl MaxProductTree {
                 parts[*a].2.log_weight.total_cmp(&parts[*b].2.log_weight).then(b.cmp(a))
             };
             let Some(next) = (0..parts.len()).max_by(better) else { break };
-            let (settled, part, best) = parts.swap_remove(next);
-            let mut part = part;
+            let (settled, mut part, best) = parts.swap_remove(next);
+            if found.len() + 1 == n {
+                found.push(best);
+                break; // nobody asks for what is left
+            }
             for label in settled..self.model().labels().len() {
                 let block = self.model().block(LabelId::new(label));
                 let chosen = block.start + best.assignment[label];
@@ -120,6 +123,11 @@ impl MaxProductTree {
             found.push(best);
         }
         found
+    }
+
+    /// How many sweeps the `n` most probable explanations of a row take at most, ties aside.
+    pub(crate) fn sweeps(n_labels: usize, n: usize) -> f64 {
+        1.0 + (n.saturating_sub(1) as f64) * n_labels as f64
     }
 
     /// The assignment behind the best weights: each label's best category, where there is no tie. A tied label is

@@ -1,5 +1,7 @@
 //! Calibrators whose numbers are learned together with the rules.
 
+use crate::calibrate::SMOOTH;
+
 /// How one label's beliefs become trustworthy, in terms of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Calibration {
@@ -66,6 +68,11 @@ impl Calibration {
             }
         }
     }
+}
+
+/// ln of beliefs kept away from 0 and 1, as calibrators take it.
+pub(crate) fn smooth_logs(beliefs: &[f64]) -> impl Iterator<Item = f64> {
+    beliefs.iter().map(|belief| belief.clamp(SMOOTH, 1.0 - SMOOTH).ln())
 }
 
 /// ln(1 + eˣ) without overflow.

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::climb::{Climb, Look, Pace};
 use super::examples::Examples;
-use super::objective::{Problem, Rows};
+use super::objective::Problem;
 use super::readable::{Readable, readable};
 use super::thin::{Size, Task};
 use crate::error::{Error, Result};
+use crate::label::Label;
 use crate::model::Model;
 
 /// How rules are learned. The defaults suit most data.
@@ -192,7 +193,7 @@ impl Learner {
                 let problem = format!("there are no rows with a known truth {which}");
                 return Err(Error::Examples { problem });
             }
-            if examples.beliefs().model().labels() != base.labels() {
+            if !are_about_the_same(examples.beliefs().model(), base) {
                 let problem = format!("the rows {which} are about other labels than the model");
                 return Err(Error::Examples { problem });
             }
@@ -237,6 +238,12 @@ impl Learner {
     }
 }
 
+/// Whether two models have the same labels and categories.
+fn are_about_the_same(a: &Model, b: &Model) -> bool {
+    let same = |(a, b): (&Label, &Label)| a.name() == b.name() && a.categories() == b.categories();
+    a.labels().len() == b.labels().len() && a.labels().iter().zip(b.labels()).all(same)
+}
+
 /// Of several candidates, the simplest first, the first that is not clearly worse than the best: within one standard error of
 /// their difference, row by row.
 fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
@@ -250,11 +257,4 @@ fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
         center <= (variance / n).sqrt()
     };
     (0..scores.len()).find(is_close).unwrap_or(best)
-}
-
-impl Problem {
-    /// The rows' mean log-likelihood with one rule saying nothing.
-    pub(crate) fn mean_without(&self, rule: usize, parameters: &[f64], rows: &Rows) -> f64 {
-        self.mean(&self.without(rule, parameters), rows)
-    }
 }

@@ -1,15 +1,23 @@
 //! Learning: rules, calibrators and typical combinations from rows whose truth is known, all or in part.
+//!
+//! [`Learner`] climbs the joint log-likelihood of [`Examples`] by exact gradients: rules live in the cliques of a thin tree, so that
+//! one pass over a row gives ln Z, all marginals and the derivative in every number, at any number of labels.
 
 mod adam;
 mod calibration;
+mod climb;
 mod clique_tree;
 mod examples;
 mod factor;
+mod learner;
 mod objective;
+mod readable;
 mod scopes;
 mod sweep;
 mod thin;
 mod typical;
 
+pub use climb::Look;
 pub use examples::Examples;
-pub use thin::{Learned, Thin};
+pub use learner::{Learned, Learner, Progress};
+pub use thin::Size;

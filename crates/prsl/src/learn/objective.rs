@@ -29,6 +29,7 @@ use super::clique_tree::CliqueTree;
 use super::factor::{RuleShape, Tables};
 use super::sweep::{LANES, Lane, Sweep};
 use super::typical::Typical;
+use crate::calibrate::Calibrator;
 
 /// Everything that stays as it is while the parameters move.
 pub(crate) struct Problem {
@@ -38,6 +39,8 @@ pub(crate) struct Problem {
     pub(crate) of_clique: Vec<Vec<usize>>,
     /// For each label.
     pub(crate) calibrations: Vec<Calibration>,
+    /// For each label, the calibrator to go by where none is learned.
+    pub(crate) given: Vec<Calibrator>,
     pub(crate) typical: Option<Typical>,
     pub(crate) n_parameters: usize,
 }
@@ -47,6 +50,8 @@ pub(crate) struct Rows {
     pub(crate) n_rows: usize,
     /// Row by row, per category: ln of the belief, smoothed where it is going to be calibrated.
     pub(crate) log_beliefs: Vec<f64>,
+    /// Row by row, per label: whether it is going to be calibrated, as what classifiers say is and priors are not.
+    pub(crate) is_learned: Vec<bool>,
     /// Row by row, per label.
     pub(crate) truths: Vec<Option<usize>>,
     /// Per row: the combination that is its truth.
@@ -254,6 +259,14 @@ impl<'a> Pass<'a> {
         }
     }
 
+    fn calibration(&self, row: usize, label: usize) -> Calibration {
+        if self.data.is_learned[row * self.problem.n_labels() + label] {
+            self.problem.calibrations[label]
+        } else {
+            Calibration::Identity
+        }
+    }
+
     /// π of the rows, and its logarithm.
     fn calibrate(&mut self, rows: &[usize]) {
         let n_categories = self.log_beliefs.len();
@@ -263,8 +276,7 @@ impl<'a> Pass<'a> {
                 // Lanes without a row repeat the last one, at weight 0.
                 let row = rows[lane.min(rows.len() - 1)];
                 let given = &self.data.log_beliefs[row * n_categories + start..][..size];
-                let calibration = &self.problem.calibrations[label];
-                calibration.apply(self.parameters, given, |category, log_belief| {
+                self.calibration(row, label).apply(self.parameters, given, |category, log_belief| {
                     self.log_beliefs[start + category][lane] = log_belief;
                 });
             }
@@ -455,7 +467,7 @@ impl<'a> Pass<'a> {
             let block = start..start + size;
             for (lane, &row) in rows.iter().enumerate() {
                 let given = &self.data.log_beliefs[row * n_categories + start..][..size];
-                self.problem.calibrations[label].add_gradient(
+                self.calibration(row, label).add_gradient(
                     given,
                     |category| (self.log_beliefs[block.start + category][lane], self.slopes[block.start + category][lane]),
                     &mut self.sums.parameters,
@@ -557,9 +569,11 @@ mod tests {
             raw.into_iter().map(move |x| (x / total).ln()).collect::<Vec<_>>()
         });
         let log_beliefs = log_beliefs.collect();
-        let rows = Rows { n_rows, log_beliefs, truths, combination, weights, counted: rng.random_bool(0.5) };
+        let is_learned = (0..n_rows * n_labels).map(|_| rng.random_bool(0.9)).collect();
+        let rows = Rows { n_rows, log_beliefs, is_learned, truths, combination, weights, counted: rng.random_bool(0.5) };
         let n_parameters = parameters.len();
-        Case { problem: Problem { tree, rules, of_clique, calibrations, typical, n_parameters }, parameters, rows }
+        let given = vec![Calibrator::Identity; n_labels];
+        Case { problem: Problem { tree, rules, of_clique, calibrations, given, typical, n_parameters }, parameters, rows }
     }
 
     /// ln Z of the labels that are known, by going through all assignments.
@@ -570,8 +584,10 @@ mod tests {
         let n_categories: usize = sizes.iter().sum();
         let mut log_beliefs = Vec::new();
         let mut start = 0;
-        for (size, calibration) in sizes.iter().zip(&problem.calibrations) {
+        for (label, size) in sizes.iter().enumerate() {
             let mut block = vec![0.0; *size];
+            let is_learned = rows.is_learned[row * sizes.len() + label];
+            let calibration = if is_learned { problem.calibrations[label] } else { Calibration::Identity };
             calibration.apply(parameters, &rows.log_beliefs[row * n_categories + start..][..*size], |m, log| block[m] = log);
             log_beliefs.push(block);
             start += size;

@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::adam::Range;
-use super::calibration::{Calibration, fit_platt, smooth_logs};
+use super::calibration::{Calibration, smooth_logs};
 use super::climb::{Pull, Start};
 use super::clique_tree::CliqueTree;
 use super::examples::Examples;
@@ -13,6 +13,8 @@ use super::learner::Learner;
 use super::objective::{Problem, Rows};
 use super::scopes::{Association, thin_tree};
 use super::typical::Typical;
+use crate::belief::BeliefOrigin;
+use crate::calibrate::{Calibrate, CalibrationData, CalibrationMethod, Calibrator};
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::model::Model;
@@ -45,8 +47,10 @@ impl Task {
     pub(crate) fn new(settings: &Learner, size: Size, base: &Model, train: &Examples) -> Result<Self> {
         let sizes: Vec<usize> = base.labels().iter().map(|label| label.n_categories()).collect();
         let mut start = Start::default();
-        let calibrations: Vec<Calibration> =
-            base.label_ids().map(|label| settings.calibration(base, label, train, &mut start)).collect();
+        let mut calibrations = Vec::with_capacity(sizes.len());
+        for label in base.label_ids() {
+            calibrations.push(settings.calibration(base, label, train, &mut start)?);
+        }
         let experts: Vec<Vec<usize>> =
             base.rules().iter().map(|rule| rule.scope().iter().map(|label| label.index()).collect()).collect();
         let blocks = expert_blocks(&sizes, &experts)?;
@@ -68,29 +72,27 @@ impl Task {
         rules.iter().enumerate().for_each(|(rule, shape)| of_clique[shape.clique].push(rule));
         let typical = if settings.typical { settings.combinations(train, &tree, &mut start) } else { None };
         let n_parameters = start.parameters.len();
-        let problem = Problem { tree, rules, of_clique, calibrations, typical, n_parameters };
+        let given = base.labels().iter().map(|label| label.calibrator().clone()).collect();
+        let problem = Problem { tree, rules, of_clique, calibrations, given, typical, n_parameters };
         Ok(Self { problem, start })
     }
 }
 
 impl Learner {
-    fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Calibration {
+    /// A calibrator to be learned, which begins where it is best without rules.
+    fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Result<Calibration> {
         let n = model.label(label).n_categories();
         if !self.calibrate || model.label(label).classifier().is_none() {
-            return Calibration::Identity;
+            return Ok(Calibration::Identity);
         }
+        let method = CalibrationMethod::Platt.suited_to(n);
+        let fitted = CalibrationData::of_label(train.beliefs(), label, train.truths())?.fit(method)?;
         let first = start.parameters.len();
         let range = Range { learning_rate: self.other_rate, low: -FAR, high: FAR };
-        let mut add = |value: f64| {
-            start.add(value, range, Pull { to: value, strength: self.pull, slope: 0.0 });
-        };
-        if n == 2 {
-            fit_platt(model, label, train).into_iter().for_each(add);
-            return Calibration::Platt(first);
+        for value in fitted.parameters() {
+            start.add(value.clamp(-FAR, FAR), range, Pull { to: value, strength: self.pull, slope: 0.0 });
         }
-        (0..n * n).for_each(|at| add(if at / n == at % n { 1.0 } else { 0.0 }));
-        (0..n).for_each(|_| add(0.0));
-        Calibration::Dirichlet(first)
+        Ok(if n == 2 { Calibration::Platt(first) } else { Calibration::Dirichlet(first) })
     }
 
     fn learned(&self, group: &[usize], tree: &CliqueTree, start: &mut Start, rng: &mut ChaCha8Rng) -> RuleShape {
@@ -157,15 +159,24 @@ impl Learner {
 impl Problem {
     /// Makes rows ready; `counted` if the combinations were counted in them.
     pub(crate) fn rows(&self, examples: &Examples, counted: bool) -> Rows {
-        let mut log_beliefs = Vec::with_capacity(examples.beliefs().values().len());
+        let (mut log_beliefs, mut is_learned) = (Vec::new(), Vec::new());
+        let mut calibrated = Vec::new();
         for row in 0..examples.n_rows() {
             let mut beliefs = examples.beliefs().row(row);
-            for (size, calibration) in self.tree.sizes.iter().zip(&self.calibrations) {
+            for (label, size) in self.tree.sizes.iter().enumerate() {
                 let block = beliefs.split_off(..*size).expect("a belief for every category");
-                match calibration {
-                    Calibration::Identity => log_beliefs.extend(block.iter().map(|belief| belief.ln())),
-                    _ => log_beliefs.extend(smooth_logs(block)),
+                let from_classifier = examples.beliefs().origin(row, LabelId::new(label)) == BeliefOrigin::Classifier;
+                is_learned.push(from_classifier && self.calibrations[label] != Calibration::Identity);
+                if is_learned.last() == Some(&true) {
+                    log_beliefs.extend(smooth_logs(block));
+                    continue;
                 }
+                calibrated.clear();
+                calibrated.extend_from_slice(block);
+                if from_classifier && self.given[label] != Calibrator::Identity {
+                    self.given[label].calibrate(block, &mut calibrated);
+                }
+                log_beliefs.extend(calibrated.iter().map(|belief| belief.ln()));
             }
         }
         let combination = |truths: &Vec<Option<usize>>| {
@@ -175,6 +186,7 @@ impl Problem {
         Rows {
             n_rows: examples.n_rows(),
             log_beliefs,
+            is_learned,
             truths: examples.truths().iter().flatten().copied().collect(),
             combination: examples.truths().iter().map(combination).collect(),
             weights: examples.weights().to_vec(),

@@ -19,6 +19,7 @@
 //! # Ok::<(), prsl::Error>(())
 //! ```
 
+mod calibrators;
 mod engine;
 mod expectations;
 pub(crate) mod logic;
@@ -178,4 +179,5 @@ pub fn check_rules(document: &Document) -> Vec<Finding> {
 fn without_inference(report: &mut Report<'_>) {
     let constant = rules::check(report);
     probabilities::check(report, &constant);
+    calibrators::check(report);
 }

@@ -110,7 +110,10 @@ fn spaced(previous: Option<&Token>, token: &Token, tokens: &[Token], index: usiz
     let before = previous.map(|previous| &previous.kind);
     match (before, &token.kind) {
         (_, Kind::Sign(Sign::Comma | Sign::Colon | Sign::CloseParen | Sign::CloseBrace)) => false,
-        (Some(Kind::Sign(Sign::OpenParen | Sign::OpenBrace | Sign::Not)), _) => false,
+        (_, Kind::Sign(Sign::CloseBracket | Sign::Semicolon)) => false,
+        (Some(Kind::Sign(Sign::OpenParen | Sign::OpenBrace | Sign::OpenBracket | Sign::Not)), _) => false,
+        // `0.3:0.2` is a point of a map.
+        (Some(Kind::Sign(Sign::Colon)), Kind::Number(_)) => !is_number(tokens.get(index.wrapping_sub(2))),
         // `label=category` is one word, `overhead = 0.7` is a comparison.
         (_, Kind::Sign(Sign::Equal | Sign::NotEqual)) => is_number(tokens.get(index + 1)),
         (Some(Kind::Sign(Sign::Equal | Sign::NotEqual)), kind) => matches!(kind, Kind::Number(_)),

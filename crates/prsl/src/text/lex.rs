@@ -33,6 +33,9 @@ pub(crate) enum Sign {
     CloseParen,
     OpenBrace,
     CloseBrace,
+    OpenBracket,
+    CloseBracket,
+    Semicolon,
     Equal,
     NotEqual,
     Not,
@@ -60,6 +63,9 @@ impl Sign {
             Sign::CloseParen => ")",
             Sign::OpenBrace => "{",
             Sign::CloseBrace => "}",
+            Sign::OpenBracket => "[",
+            Sign::CloseBracket => "]",
+            Sign::Semicolon => ";",
             Sign::Equal => "=",
             Sign::NotEqual => "!=",
             Sign::Not => "!",
@@ -81,7 +87,7 @@ impl Sign {
 }
 
 /// Longest spellings first, so that `<->` is not read as `<-` and `>`.
-const SIGNS: [(&str, Sign); 31] = [
+const SIGNS: [(&str, Sign); 34] = [
     ("<->", Sign::Iff),
     ("->", Sign::Implies),
     ("<-", Sign::ImpliedBy),
@@ -97,6 +103,9 @@ const SIGNS: [(&str, Sign); 31] = [
     (")", Sign::CloseParen),
     ("{", Sign::OpenBrace),
     ("}", Sign::CloseBrace),
+    ("[", Sign::OpenBracket),
+    ("]", Sign::CloseBracket),
+    (";", Sign::Semicolon),
     ("=", Sign::Equal),
     ("≠", Sign::NotEqual),
     ("!", Sign::Not),

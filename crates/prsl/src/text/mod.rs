@@ -1,5 +1,6 @@
 //! The text format `.prsl`: rules that a domain expert can read, check and keep in version control.
 
+mod calibrator;
 mod expression;
 mod format;
 mod lex;

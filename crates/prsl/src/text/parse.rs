@@ -7,21 +7,23 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::calibrator;
 use super::expression::Expression;
 use super::lex::{self, Kind, Sign, Token};
 use super::{Document, MAX_BYTES};
+use crate::calibrate::Calibrator;
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::error::{Error, Result};
 use crate::expectation::{Comparison, Condition, Expectation, Given};
 use crate::formula::{Atom, Formula};
-use crate::label::{CategoryId, Label};
+use crate::label::{CategoryId, Label, LabelId};
 use crate::model::{Model, check_label};
 use crate::names::{Bare, Names};
 use crate::noisy_or::{Inhibition, NoisyOr};
 use crate::rule::{Body, Rule};
 
 /// The words that begin a statement.
-pub(super) const STATEMENTS: [&str; 4] = ["label", "rule", "noisy_or", "expect"];
+pub(super) const STATEMENTS: [&str; 5] = ["label", "calibrate", "rule", "noisy_or", "expect"];
 /// The words that cannot be names unless quoted.
 pub(super) const RESERVED: [&str; 14] = [
     "not", "and", "or", "xor", "in", "of", "true", "false", "at_least", "at_most", "exactly", "prior",
@@ -89,6 +91,7 @@ pub(super) fn document(source: &str) -> Result<Document> {
     let mut rules: Vec<Rule> = Vec::new();
     let mut rule_spans: Vec<Range<usize>> = Vec::new();
     let mut rule_names: HashMap<String, usize> = HashMap::new();
+    let mut calibrators: HashMap<LabelId, (Calibrator, usize)> = HashMap::new();
     let mut expectations = Vec::new();
     let mut expectation_spans = Vec::new();
     let mut comparisons = MAX_COMPARISONS;
@@ -97,6 +100,18 @@ pub(super) fn document(source: &str) -> Result<Document> {
         cursor.comparisons = Cell::new(comparisons);
         let result = match keyword(statement) {
             Some("label") => continue,
+            Some("calibrate") => calibrator::statement(&mut cursor).and_then(|(label, calibrator)| {
+                match calibrators.insert(label, (calibrator, statement[0].span.start)) {
+                    Some((_, first)) => {
+                        let name = names.labels()[label.index()].name();
+                        let first = first_in_line(source, first, errors.len());
+                        let message = format!("label `{name}` is calibrated twice");
+                        Err(Diagnostic::new(statement[1].span.clone(), message)
+                            .with_help(format!("the first calibrator is {first}; remove one of them")))
+                    }
+                    None => Ok(()),
+                }
+            }),
             Some("expect") => {
                 cursor.advance();
                 expectation_statement(&mut cursor).map(|expectation| {
@@ -116,7 +131,8 @@ pub(super) fn document(source: &str) -> Result<Document> {
                 rule_spans.push(span_of(statement));
                 Ok(())
             }),
-            _ => Err(cursor.expected("a line that begins with `label`, `rule`, `noisy_or` or `expect`")),
+            _ => Err(cursor
+                .expected("a line that begins with `label`, `calibrate`, `rule`, `noisy_or` or `expect`")),
         };
         comparisons = cursor.comparisons.get();
         if readable(statement) {
@@ -127,6 +143,10 @@ pub(super) fn document(source: &str) -> Result<Document> {
 
     if !errors.is_empty() {
         return Err(Error::Text(Diagnostics::new(source, limited(errors))));
+    }
+    for (label, (calibrator, _)) in calibrators {
+        let label = &mut labels[label.index()];
+        *label = label.clone().with_calibrator(calibrator);
     }
     let model = Model::from_parts(labels, rules, expectations)?;
     Ok(Document { source: source.to_owned(), model, label_spans, rule_spans, expectation_spans })
@@ -213,7 +233,10 @@ fn keyword(statement: &[Token]) -> Option<&'static str> {
 fn misspelt_keyword(tokens: &[Token]) -> bool {
     let complete = matches!(
         tokens[0].kind,
-        Kind::Word(_) | Kind::Quoted(_) | Kind::Number(_) | Kind::Sign(Sign::CloseBrace | Sign::CloseParen)
+        Kind::Word(_)
+            | Kind::Quoted(_)
+            | Kind::Number(_)
+            | Kind::Sign(Sign::CloseBrace | Sign::CloseParen | Sign::CloseBracket)
     );
     match &tokens[1].kind {
         Kind::Word(word) => {
@@ -503,11 +526,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn finish(&self, what: &str) -> Parsed<()> {
+    pub(super) fn finish(&self, what: &str) -> Parsed<()> {
         if self.at >= self.tokens.len() { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    fn name(&mut self, what: &str) -> Parsed<(String, Range<usize>)> {
+    pub(super) fn name(&mut self, what: &str) -> Parsed<(String, Range<usize>)> {
         let span = self.span();
         let name = match self.kind() {
             Kind::Word(word) if !RESERVED.contains(&word.as_str()) => word.clone(),
@@ -523,7 +546,7 @@ impl<'a> Cursor<'a> {
         Ok((name, span))
     }
 
-    fn number(&mut self, what: &str) -> Parsed<f64> {
+    pub(super) fn number(&mut self, what: &str) -> Parsed<f64> {
         match self.kind() {
             Kind::Number(number) => {
                 self.advance();
@@ -571,7 +594,7 @@ impl<'a> Cursor<'a> {
         self.names().labels()[atom.label().index()].n_categories()
     }
 
-    fn label_named(&self, name: &str, span: Range<usize>) -> Parsed<crate::LabelId> {
+    pub(super) fn label_named(&self, name: &str, span: Range<usize>) -> Parsed<LabelId> {
         self.names().label(name).ok_or_else(|| {
             let diagnostic = Diagnostic::new(span, format!("unknown label `{name}`"));
             let names = self.names();
@@ -669,7 +692,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn category_named(&self, label: crate::LabelId, name: &str, span: Range<usize>) -> Parsed<CategoryId> {
+    fn category_named(&self, label: LabelId, name: &str, span: Range<usize>) -> Parsed<CategoryId> {
         let found = self.names().category(label, name);
         let label = &self.names().labels()[label.index()];
         found.ok_or_else(|| {

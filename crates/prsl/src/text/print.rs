@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::lex::is_identifier;
 use super::parse::{RESERVED, STATEMENTS};
+use crate::calibrate::Calibrator;
 use crate::expectation::{Comparison, Condition, Expectation, Given};
 use crate::formula::{Atom, Bound, Formula, Node};
 use crate::label::{CategoryId, Label};
@@ -20,6 +21,11 @@ impl fmt::Display for Model {
             writeln!(f, "label {}", label(declared))?;
         }
         let gap = |f: &mut fmt::Formatter<'_>, before: bool| if before { writeln!(f) } else { Ok(()) };
+        let calibrated = || self.labels().iter().filter(|label| *label.calibrator() != Calibrator::Identity);
+        gap(f, calibrated().next().is_some())?;
+        for declared in calibrated() {
+            writeln!(f, "calibrate {} {}", name(declared.name()), calibrator(declared.calibrator()))?;
+        }
         gap(f, !self.labels().is_empty() && !self.rules().is_empty())?;
         for stated in self.rules() {
             writeln!(f, "{}", rule(&names, stated))?;
@@ -85,6 +91,31 @@ pub(crate) fn label(label: &Label) -> String {
         text.push_str(&format!(" prior {}", numbers(shown)));
     }
     text
+}
+
+/// A calibrator as in a model file: `platt 1.2 -0.3`.
+pub(crate) fn calibrator(calibrator: &Calibrator) -> String {
+    let row = |row: &[f64]| row.iter().map(|&value| number(value)).collect::<Vec<_>>().join(" ");
+    let rows = |rows: Vec<String>| format!("[{}]", rows.join("; "));
+    let numbers = match calibrator {
+        Calibrator::Identity => return calibrator.kind().to_owned(),
+        Calibrator::Temperature { temperature } => number(*temperature),
+        Calibrator::Platt { slope, intercept } => row(&[*slope, *intercept]),
+        Calibrator::Isotonic(isotonic) => rows(isotonic.maps().iter().map(|points| map(points)).collect()),
+        Calibrator::Dirichlet(dirichlet) => {
+            format!("{} [{}]", rows(dirichlet.weights().map(row).collect()), row(dirichlet.bias()))
+        }
+        Calibrator::Confusion(confusion) => {
+            rows(confusion.matrix().iter().map(|counts| row(counts)).collect())
+        }
+    };
+    format!("{} {numbers}", calibrator.kind())
+}
+
+/// A map of isotonic calibration: `0:0.01 0.3:0.2 1:0.9`.
+fn map(points: &[(f64, f64)]) -> String {
+    let point = |&(belief, value): &(f64, f64)| format!("{}:{}", number(belief), number(value));
+    points.iter().map(point).collect::<Vec<_>>().join(" ")
 }
 
 /// A whole rule: `rule 0.9 reach: normal -> hands in {centered, low}`.

@@ -46,6 +46,9 @@ pub struct LoopySettings {
     pub schedule: Schedule,
     /// How often every rule speaks at most.
     pub max_sweeps: usize,
+    /// The same on the way to an explanation. Messages of maxima that are not at rest soon go round in circles, and
+    /// the explanation gets no better by waiting, nor by trying again.
+    pub explanation_sweeps: usize,
     /// The share of the old message in a new one, from 0 to below 1.
     pub damping: f64,
     /// A row has come to rest when no marginal changes by more than this in a sweep.
@@ -53,16 +56,18 @@ pub struct LoopySettings {
     /// Whether rules are taken together with a rule that speaks about all their labels, so that evidence does not go
     /// round in a circle between them.
     pub merge: bool,
-    /// Whether a row that does not come to rest is tried again from the start, with a damping of 0.5 and then 0.8.
+    /// Whether the marginals of a row that does not come to rest are tried again from the start, with a damping of 0.5
+    /// and then 0.8.
     pub retry: bool,
 }
 
 impl Default for LoopySettings {
-    /// Sequential, up to 200 sweeps to a tolerance of 1e-6, merged, with retries.
+    /// Sequential, up to 200 sweeps to a tolerance of 1e-6, merged, with retries; up to 30 sweeps for an explanation.
     fn default() -> Self {
         Self {
             schedule: Schedule::Sequential,
             max_sweeps: 200,
+            explanation_sweeps: 30,
             damping: 0.0,
             tolerance: 1e-6,
             merge: true,
@@ -77,6 +82,7 @@ impl LoopySettings {
         Self {
             schedule: Schedule::Flooding,
             max_sweeps: 20,
+            explanation_sweeps: 20,
             damping: 0.0,
             tolerance: 1e-5,
             merge: false,
@@ -90,7 +96,17 @@ impl LoopySettings {
         };
         expect((0.0..1.0).contains(&self.damping), "damping", self.damping, "a number from 0 to below 1")?;
         expect(self.tolerance >= 0.0, "tolerance", self.tolerance, "a number of at least 0")?;
-        expect(self.max_sweeps > 0, "max_sweeps", self.max_sweeps as f64, "at least 1")
+        for (setting, sweeps) in
+            [("max_sweeps", self.max_sweeps), ("explanation_sweeps", self.explanation_sweeps)]
+        {
+            expect(sweeps > 0, setting, sweeps as f64, "at least 1")?;
+        }
+        Ok(())
+    }
+
+    /// How maxima are propagated.
+    fn for_explanations(self) -> Self {
+        Self { max_sweeps: self.explanation_sweeps, retry: false, ..self }
     }
 }
 
@@ -159,7 +175,7 @@ impl Loopy {
             model: model.clone(),
             settings,
             sum: Propagation::compile(model, Aim::Sum, settings)?,
-            max: Propagation::compile(model, Aim::Maximum, settings)?,
+            max: Propagation::compile(model, Aim::Maximum, settings.for_explanations())?,
         })
     }
 

@@ -1,0 +1,346 @@
+//! `prsl evaluate`: how good the answers are, and what the rules gain.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use prsl::metrics::{Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods};
+use prsl::{BeliefMatrix, Engine, Error, Limits, Model};
+use prsl_data::LabeledReader;
+use serde::{Serialize, Serializer};
+
+use crate::arguments::Question;
+use crate::check::Format;
+use crate::engines::{Explanations, Marginals, Settings};
+use crate::figures::{self, Effects};
+use crate::model::ModelFile;
+use crate::predict::{EngineKind, chunk_rows};
+use crate::progress::{Progress, grouped};
+use crate::style::{self, styled};
+use crate::{labeled, output};
+
+/// Score the answers against known truths, beside the beliefs without the rules
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl evaluate warehouse.prsl beliefs.csv truth.csv
+  prsl evaluate warehouse.prsl beliefs.parquet truth.parquet --format json
+  prsl evaluate warehouse.prsl beliefs.csv truth.csv --plots figures
+  prsl evaluate large.prsl beliefs.csv truth.csv --engine loopy --threads 4
+
+TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, \
+true and false), and a row for each row of BELIEFS. Empty cells and missing columns are unknown: rows count by what is \
+known of them, and not at all if nothing is.
+
+joint accuracy: the most probable explanation is right about all known labels of a row. Label by label: the most \
+probable category of each is, and the Hamming loss is the share of known labels for which it is not. Joint log-likelihood: \
+ln of the probability of all known labels of a row together; label by label: the sum of the logarithms of the \
+probability of each. F1 is that of yes for yes/no labels, and of each category against all others for other labels. \
+The calibration error is the mean difference between probabilities and frequencies, in 15 bins for each category. A \
+truth of probability 0 scores ln 1e-300 and is counted as impossible. Intervals hold 95 % of 1,000 resamples of the rows.
+
+The joint log-likelihood takes exact inference: with loopy propagation it is left out (null).")]
+pub struct Arguments {
+    #[command(flatten)]
+    question: Question,
+    /// The truths, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
+    truth: PathBuf,
+    /// How the scores are written
+    #[arg(long, default_value = "text")]
+    format: Format,
+    /// How to find the answers
+    #[arg(long, default_value = "auto")]
+    engine: EngineKind,
+    /// Another seed resamples other rows for the intervals
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Draw figures into this folder: graph.svg, reliability.svg, influence.svg, weights.svg
+    #[arg(long, value_name = "DIR")]
+    plots: Option<PathBuf>,
+    /// The number of threads [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+impl Arguments {
+    /// Answers all rows, and scores the answers.
+    pub fn run(self) -> Result<ExitCode> {
+        let question = &self.question;
+        let (model, beliefs) = (question.model.as_path(), question.beliefs.as_path());
+        labeled::check("evaluate", [("MODEL", model), ("BELIEFS", beliefs), ("TRUTH", &self.truth)])?;
+        let file = ModelFile::read(&question.model)?;
+        let reader = labeled::open(file.document.model(), question, &self.truth)?;
+        let settings = Settings { limits: question.limits(), ..Settings::default() };
+        let mut comparison = Comparison::compile(file.document.model(), self.engine, &settings)?;
+        comparison.with.tell_doubts(self.engine);
+        let text = labeled::threads(self.threads)?.install(|| {
+            match &self.plots {
+                None => comparison.read(reader, |_, _| Ok(()))?,
+                Some(folder) => draw(&mut comparison, reader, settings.limits, folder)?,
+            }
+            Ok::<_, anyhow::Error>(self.report(&comparison))
+        })?;
+        match self.format {
+            Format::Text => output::print(&text)?,
+            Format::Json => output::write(&text, None)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn report(&self, comparison: &Comparison) -> String {
+        let bootstrap = Bootstrap { seed: self.seed, ..Bootstrap::default() };
+        let with = Scored::new(&comparison.with.evaluation, &bootstrap);
+        match self.format {
+            Format::Json => {
+                serde_json::to_string_pretty(&with).expect("writing to memory does not fail") + "\n"
+            }
+            Format::Text => text(&with, &Scored::new(&comparison.alone.evaluation, &bootstrap)),
+        }
+    }
+}
+
+/// Answers all rows, and draws what they and the rules look like.
+fn draw(comparison: &mut Comparison, reader: LabeledReader, limits: Limits, folder: &Path) -> Result<()> {
+    let model = comparison.with.marginals.model().clone();
+    let mut effects = match Effects::compile(&model, limits) {
+        Err(error @ Error::TooCostly { .. }) => {
+            let note = styled(style::NOTE, "note");
+            output::complain(&format!("{note}: influence and weights of rules are not drawn: {error}\n"));
+            None
+        }
+        effects => Some(effects?),
+    };
+    comparison.read(reader, |rows, truths| match &mut effects {
+        None => Ok(()),
+        Some(effects) => effects.add_influences(rows).and_then(|()| effects.add_gains(rows, truths)),
+    })?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
+    output::write(&figures::graph(&model), Some(&folder.join("graph.svg")))?;
+    output::write(&figures::reliability(comparison), Some(&folder.join("reliability.svg")))?;
+    if let Some(effects) = effects {
+        output::write(&effects.influence(), Some(&folder.join("influence.svg")))?;
+        output::write(&effects.weights(), Some(&folder.join("weights.svg")))?;
+    }
+    Ok(())
+}
+
+/// The answers with the rules, and those of the beliefs alone.
+pub struct Comparison {
+    /// With the rules.
+    pub with: Scorer,
+    /// Without them.
+    pub alone: Scorer,
+}
+
+impl Comparison {
+    /// Compiles both.
+    pub fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> Result<Comparison> {
+        let with = Scorer::compile(model, engine, settings)?;
+        // Without rules exact answers cost next to nothing.
+        let alone = Scorer::compile(&model.without_rules()?, EngineKind::Exact, &Settings::default())?;
+        Ok(Comparison { with, alone })
+    }
+
+    /// Answers all rows of both tables, and lets somebody else see them.
+    pub fn read(
+        &mut self,
+        mut reader: LabeledReader,
+        mut observe: impl FnMut(&BeliefMatrix, &[Vec<Option<usize>>]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut progress, mut rows) = (Progress::new(true), 0);
+        let (_, most) = chunk_rows(self.with.marginals.model(), self.with.work());
+        while let Some((beliefs, truths)) = reader.next_chunk(most)? {
+            self.with.add(&beliefs, &truths);
+            self.alone.add(&beliefs, &truths);
+            observe(&beliefs, &truths)?;
+            rows += truths.len() as u64;
+            progress.update(rows, reader.progress());
+        }
+        progress.finish();
+        Ok(())
+    }
+}
+
+/// Answers rows and keeps how good the answers are.
+pub struct Scorer {
+    marginals: Marginals,
+    /// `None` if they are not affordable.
+    explanations: Option<Explanations>,
+    /// How good the answers so far are.
+    pub evaluation: Evaluation,
+}
+
+impl Scorer {
+    fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> Result<Scorer> {
+        let marginals = Marginals::compile(model, engine, settings)?;
+        let explanations = match Explanations::compile(model, engine, settings) {
+            Err(Error::TooCostly { .. }) if engine == EngineKind::Auto => None,
+            explanations => Some(explanations?),
+        };
+        let evaluation = Evaluation::new(model, marginals.engine());
+        Ok(Scorer { marginals, explanations, evaluation })
+    }
+
+    fn work(&self) -> f64 {
+        self.marginals.work() + self.explanations.as_ref().map_or(0.0, Explanations::work)
+    }
+
+    fn add(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) {
+        let posteriors = self.marginals.infer_batch(rows);
+        let first = |found: Vec<Vec<_>>| found.into_iter().map(|best| best.into_iter().next()).collect();
+        let best: Option<Vec<_>> = self.explanations.as_ref().map(|engine| first(engine.top_batch(rows, 1)));
+        let joint = joint_log_likelihoods(rows, truths, &posteriors, |rows| self.marginals.infer_batch(rows));
+        let predictions =
+            Predictions { posteriors: &posteriors, best: best.as_deref(), joint: joint.as_deref() };
+        self.evaluation.add(predictions, truths);
+    }
+
+    /// Nobody should take an approximation for more than it is.
+    fn tell_doubts(&self, engine: EngineKind) {
+        let note = styled(style::NOTE, "note");
+        if engine == EngineKind::Auto && self.marginals.engine() == Engine::Loopy {
+            output::complain(&format!("{note}: marginals are approximate, {}\n", self.marginals.reason()));
+        }
+        if self.explanations.is_none() {
+            output::complain(&format!(
+                "{note}: most probable explanations are not affordable for this model\n"
+            ));
+        }
+    }
+}
+
+/// Scores with their intervals.
+struct Scored {
+    scores: Scores,
+    intervals: Intervals,
+}
+
+impl Scored {
+    fn new(evaluation: &Evaluation, bootstrap: &Bootstrap) -> Scored {
+        Scored { scores: evaluation.scores(), intervals: evaluation.intervals(bootstrap) }
+    }
+
+    /// `0.6200 [0.5200, 0.7100]`, or `-`.
+    fn shown(&self, metric: Metric) -> [String; 2] {
+        let score = self.scores.get(metric).map_or("-".to_owned(), |score| format!("{score:.4}"));
+        let interval = self.intervals.get(metric);
+        [score, interval.map_or(String::new(), |[low, high]| format!("[{low:.4}, {high:.4}]"))]
+    }
+
+    fn is_better_than(&self, other: &Scored, metric: Metric) -> bool {
+        match (self.scores.get(metric), other.scores.get(metric)) {
+            (Some(score), Some(other)) if metric.higher_is_better() => score > other,
+            (Some(score), Some(other)) => score < other,
+            _ => false,
+        }
+    }
+}
+
+impl Serialize for Scored {
+    /// One object; scores are null where they are not defined.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let scores = &self.scores;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("rows", &scores.rows)?;
+        for metric in Metric::ALL {
+            map.serialize_entry(metric.name(), &scores.get(metric))?;
+        }
+        map.serialize_entry("engine", scores.engine.name())?;
+        map.serialize_entry("not_converged", &scores.not_converged)?;
+        map.serialize_entry("impossible", &scores.impossible)?;
+        map.serialize_entry("intervals", &ByName(&self.intervals))?;
+        map.end()
+    }
+}
+
+struct ByName<'a>(&'a Intervals);
+
+impl Serialize for ByName<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Metric::ALL.map(|metric| (metric.name(), self.0.get(metric))))
+    }
+}
+
+/// The name of a score for people.
+fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::JointAccuracy => "joint accuracy",
+        Metric::JointAccuracyMarginals => "joint accuracy, label by label",
+        Metric::HammingLoss => "Hamming loss (lower is better)",
+        Metric::MeanJointLogLikelihood => "joint log-likelihood, mean",
+        Metric::MedianJointLogLikelihood => "joint log-likelihood, median",
+        Metric::MeanLabelLogLikelihood => "log-likelihood, label by label, mean",
+        Metric::MedianLabelLogLikelihood => "log-likelihood, label by label, median",
+        Metric::MicroF1 => "micro F1",
+        Metric::MacroF1 => "macro F1",
+        Metric::ExpectedCalibrationError => "calibration error (lower is better)",
+    }
+}
+
+/// A table: every score with the rules and without, the better one standing out.
+fn text(with: &Scored, alone: &Scored) -> String {
+    let mut text = format!("{}\n\n", heading(&with.scores));
+    let column = |scored: &Scored| Metric::ALL.map(|metric| scored.shown(metric));
+    let (left, right) = (column(with), column(alone));
+    let width = |cells: &[[String; 2]], part: usize| cells.iter().map(|it| it[part].len()).max().unwrap_or(0);
+    let name = Metric::ALL.iter().map(|&metric| title(metric).len()).max().unwrap_or(0);
+    let widths = [width(&left, 0), width(&left, 1), width(&right, 0), width(&right, 1)];
+    let first = widths[0] + 2 + widths[1];
+    let _ = writeln!(text, "{:name$}  {:first$}  beliefs alone", "", "with the rules");
+    for (index, metric) in Metric::ALL.into_iter().enumerate() {
+        let [score, interval] = &left[index];
+        let score = emphasized(format!("{score:>0$}", widths[0]), with.is_better_than(alone, metric));
+        let _ = write!(text, "{:name$}  {score}  {interval:>1$}", title(metric), widths[1]);
+        let [score, interval] = &right[index];
+        let score = emphasized(format!("{score:>0$}", widths[2]), alone.is_better_than(with, metric));
+        let line = format!("  {score}  {interval:>0$}", widths[3]);
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    let _ = write!(
+        text,
+        "\nIn brackets: what 95 % of 1,000 resamples of the rows give.\n{}",
+        remarks(&with.scores)
+    );
+    text
+}
+
+fn emphasized(text: String, is_better: bool) -> String {
+    if is_better { styled(style::GOOD, text) } else { text }
+}
+
+fn heading(scores: &Scores) -> String {
+    let rows = counted(scores.rows);
+    let unknown = match scores.rows - scores.scored_rows {
+        0 => String::new(),
+        n => format!(", {} of them without any known truth", grouped(n as u64)),
+    };
+    let engine = scores.engine.name().replace('_', " ");
+    styled(style::STRONG, format_args!("{rows}{unknown}; {engine}"))
+}
+
+/// What else is worth knowing.
+fn remarks(scores: &Scores) -> String {
+    let mut text = String::new();
+    let mut tell = |n: usize, what: &str| {
+        if n > 0 {
+            let _ = writeln!(text, "{} {what}", styled(style::WARNING, counted(n)));
+        }
+    };
+    tell(
+        scores.impossible,
+        "impossible: the truth has probability 0, or rules and beliefs contradict each other",
+    );
+    tell(scores.not_converged, "not converged, or imprecise");
+    if scores.engine == Engine::Loopy {
+        let note = styled(style::NOTE, "note");
+        let _ = writeln!(text, "{note}: no joint log-likelihood, which takes exact inference");
+    }
+    text
+}
+
+fn counted(rows: usize) -> String {
+    if rows == 1 { "1 row".to_owned() } else { format!("{} rows", grouped(rows as u64)) }
+}

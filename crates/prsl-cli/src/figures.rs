@@ -1,0 +1,91 @@
+//! Figures about a model and its answers, as SVG.
+
+use anyhow::Result;
+use prsl::metrics::{Average, Evaluation, RuleEffects};
+use prsl::{BeliefMatrix, Limits, Model, RuleId};
+use prsl_plot::{Bar, BarChart, ReliabilityDiagram, RuleGraph};
+
+use crate::evaluate::Comparison;
+
+/// Rows over which the influence of rules is averaged at most: each takes a run for every few rules.
+pub const INFLUENCE_ROWS: usize = 1000;
+const RELIABILITY_BINS: usize = 15;
+
+/// Which rules tie which labels together.
+pub fn graph(model: &Model) -> String {
+    RuleGraph { title: "Labels and rules".to_owned(), model }.to_svg()
+}
+
+/// How often what was predicted came true, without the rules and with them.
+pub fn reliability(comparison: &Comparison) -> String {
+    let series =
+        |name: &str, evaluation: &Evaluation| (name.to_owned(), evaluation.reliability(RELIABILITY_BINS));
+    let series = vec![
+        series("with the rules", &comparison.with.evaluation),
+        series("beliefs alone", &comparison.alone.evaluation),
+    ];
+    ReliabilityDiagram { title: "Reliability of the probabilities".to_owned(), series }.to_svg()
+}
+
+/// What each rule does, on average over the rows so far.
+pub struct Effects {
+    effects: RuleEffects,
+    n_rows: usize,
+    influences: Vec<Average>,
+    gains: Vec<Average>,
+}
+
+impl Effects {
+    /// No rows yet.
+    pub fn compile(model: &Model, limits: Limits) -> prsl::Result<Effects> {
+        let none = vec![Average::default(); model.rules().len()];
+        let effects = RuleEffects::compile(model, limits)?;
+        Ok(Effects { effects, n_rows: 0, influences: none.clone(), gains: none })
+    }
+
+    /// Adds rows to the influence; those beyond the first [`INFLUENCE_ROWS`] are left out.
+    pub fn add_influences(&mut self, rows: &BeliefMatrix) -> Result<()> {
+        let wanted = rows.n_rows().min(INFLUENCE_ROWS.saturating_sub(self.n_rows));
+        self.n_rows += wanted;
+        merge(&mut self.influences, self.effects.influences(&rows.slice(0..wanted))?);
+        Ok(())
+    }
+
+    /// Adds rows to the gain.
+    pub fn add_gains(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<()> {
+        merge(&mut self.gains, self.effects.gains(rows, truths)?);
+        Ok(())
+    }
+
+    /// Which rule moves the marginals how far.
+    pub fn influence(&self) -> String {
+        let title = "Influence of each rule";
+        self.chart(
+            title,
+            "largest change of a probability against the answer without the rule, mean",
+            &self.influences,
+        )
+    }
+
+    /// Which rule gains how much.
+    pub fn weights(&self) -> String {
+        let title = "What each rule gains";
+        self.chart(title, "joint log-likelihood with the rule minus without it, mean", &self.gains)
+    }
+
+    fn chart(&self, title: &str, x_label: &str, averages: &[Average]) -> String {
+        let model = self.effects.model();
+        let bar = |(rule, average): (RuleId, &Average)| Bar {
+            name: format!("{}. {}", rule.index() + 1, model.rule_name(rule)),
+            value: average.mean(),
+        };
+        let bars = model.rule_ids().zip(averages).map(bar).collect();
+        BarChart { title: title.to_owned(), x_label: x_label.to_owned(), bars }.to_svg()
+    }
+}
+
+fn merge(averages: &mut [Average], more: Vec<Average>) {
+    for (average, more) in averages.iter_mut().zip(more) {
+        average.merge(more);
+    }
+}

@@ -1,0 +1,157 @@
+//! `prsl plot`: figures about a model and its answers.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use clap::error::ErrorKind;
+use prsl::Model;
+use prsl_data::{BeliefReader, TableReader};
+
+use crate::arguments::{Question, usage};
+use crate::engines::Settings;
+use crate::evaluate::Comparison;
+use crate::figures::{self, Effects, INFLUENCE_ROWS};
+use crate::memory::Memory;
+use crate::model::ModelFile;
+use crate::predict::EngineKind;
+use crate::{labeled, output};
+
+/// Draw a figure as SVG: the rules, or what they do to the answers
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl plot warehouse.prsl --what graph -o rules.svg
+  prsl plot warehouse.prsl beliefs.csv --what influence -o influence.svg
+  prsl plot warehouse.prsl beliefs.csv truth.csv --what reliability -o reliability.svg
+  prsl plot warehouse.prsl beliefs.csv truth.csv --what weights -o weights.svg
+
+graph: labels as boxes, rules as numbered dots joined to the labels that they speak about. influence: how far each rule \
+moves the answers, against those without it (the largest change of a probability, mean over the first 1,000 rows). \
+reliability: how often what was predicted came true, with the rules and without. weights: what each rule gains in joint \
+log-likelihood, mean over rows; a rule with a negative gain does harm.
+
+Figures need nothing from elsewhere and suit light and dark pages. `prsl evaluate --plots DIR` draws all of them.")]
+pub struct Arguments {
+    /// The model, `.prsl` text or JSON; `-` is standard input
+    model: PathBuf,
+    /// The beliefs, as for `prsl predict`; for all figures but `graph`
+    beliefs: Option<PathBuf>,
+    /// The truths, as for `prsl evaluate`; for `reliability` and `weights`
+    truth: Option<PathBuf>,
+    /// What to draw
+    #[arg(long)]
+    what: Figure,
+    /// Write to this file; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// How to find the answers, for `reliability`
+    #[arg(long, default_value = "auto")]
+    engine: EngineKind,
+    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
+    #[arg(long)]
+    normalize: bool,
+    /// Skip columns that the model does not know, instead of refusing them
+    #[arg(long)]
+    ignore_extra: bool,
+    /// The most memory for exact inference: bytes, or with a unit as in 512MiB, 2GiB or 500MB
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    memory: Memory,
+    /// The number of threads [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// What to draw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    /// Which rules tie which labels together
+    Graph,
+    /// How often what was predicted came true
+    Reliability,
+    /// How far each rule moves the answers
+    Influence,
+    /// What each rule gains on known truths
+    Weights,
+}
+
+/// Rows that are read at a time.
+const CHUNK: usize = 1000;
+
+impl Arguments {
+    /// Draws the figure.
+    pub fn run(self) -> Result<ExitCode> {
+        self.check()?;
+        // Without a name where the figure does not need it.
+        let (question, truth) = (self.question(), self.truth.clone().unwrap_or_default());
+        let file = ModelFile::read(&self.model)?;
+        let model = file.document.model();
+        let svg = labeled::threads(self.threads)?.install(|| match self.what {
+            Figure::Graph => Ok(figures::graph(model)),
+            Figure::Reliability => self.reliability(model, &question, &truth),
+            Figure::Influence => influence(model, &question),
+            Figure::Weights => weights(model, &question, &truth),
+        })?;
+        output::write(&svg, Some(&self.output))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn question(&self) -> Question {
+        let beliefs = self.beliefs.clone().unwrap_or_default();
+        let (normalize, ignore_extra, memory) = (self.normalize, self.ignore_extra, self.memory);
+        Question { model: self.model.clone(), beliefs, normalize, ignore_extra, memory }
+    }
+
+    /// Asks for what the figure needs; what it has no use for is left alone, so that all figures can be asked for alike.
+    fn check(&self) -> Result<()> {
+        let (needs_beliefs, needs_truth) = match self.what {
+            Figure::Graph => (false, false),
+            Figure::Influence => (true, false),
+            Figure::Reliability | Figure::Weights => (true, true),
+        };
+        let what = self.what.to_possible_value().expect("all figures have names");
+        let checks = [
+            (needs_beliefs && self.beliefs.is_none(), "BELIEFS"),
+            (needs_truth && self.truth.is_none(), "TRUTH"),
+        ];
+        if let Some((_, table)) = checks.into_iter().find(|(missing, _)| *missing) {
+            let message = format!("`--what {}` needs {table}", what.get_name());
+            return Err(usage("plot", ErrorKind::MissingRequiredArgument, message));
+        }
+        let tables = [("BELIEFS", &self.beliefs), ("TRUTH", &self.truth)];
+        let tables = tables.iter().filter_map(|(name, path)| Some((*name, path.as_deref()?)));
+        labeled::check("plot", [("MODEL", self.model.as_path())].into_iter().chain(tables))
+    }
+
+    fn reliability(&self, model: &Model, question: &Question, truth: &Path) -> Result<String> {
+        let settings = Settings { limits: question.limits(), ..Settings::default() };
+        let mut comparison = Comparison::compile(model, self.engine, &settings)?;
+        comparison.read(labeled::open(model, question, truth)?, |_, _| Ok(()))?;
+        Ok(figures::reliability(&comparison))
+    }
+}
+
+fn influence(model: &Model, question: &Question) -> Result<String> {
+    let table = TableReader::open(&question.beliefs)?;
+    let mut beliefs = BeliefReader::new(model, table, question.options())?;
+    let mut effects = Effects::compile(model, question.limits())?;
+    let mut left = INFLUENCE_ROWS;
+    while let Some(rows) = beliefs.next_chunk(left.min(CHUNK))? {
+        effects.add_influences(&rows)?;
+        left -= rows.n_rows();
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(effects.influence())
+}
+
+fn weights(model: &Model, question: &Question, truth: &Path) -> Result<String> {
+    let mut reader = labeled::open(model, question, truth)?;
+    let mut effects = Effects::compile(model, question.limits())?;
+    while let Some((rows, truths)) = reader.next_chunk(CHUNK)? {
+        effects.add_gains(&rows, &truths)?;
+    }
+    Ok(effects.weights())
+}

@@ -1,0 +1,82 @@
+//! Beliefs and truths in step.
+
+use prsl::BeliefMatrix;
+
+use crate::beliefs::BeliefReader;
+use crate::error::{Error, Result};
+use crate::truths::TruthReader;
+
+/// Reads beliefs and truths in step: row by row, they belong together.
+///
+/// ```
+/// use prsl::Model;
+/// use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, TruthOptions, TruthReader};
+///
+/// let model = Model::parse("label alarm")?;
+/// let beliefs = TableReader::csv("alarm\n0.9\n0.2\n".as_bytes(), "beliefs.csv")?;
+/// let truths = TableReader::csv("alarm\nyes\n".as_bytes(), "truth.csv")?;
+/// let mut reader = LabeledReader::new(
+///     BeliefReader::new(&model, beliefs, BeliefOptions::default())?,
+///     TruthReader::new(&model, truths, TruthOptions::default())?,
+/// );
+/// let error = reader.next_chunk(1000).unwrap_err();
+/// assert!(error.to_string().starts_with("`beliefs.csv` has 2 rows and `truth.csv` has 1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct LabeledReader {
+    beliefs: BeliefReader,
+    truths: TruthReader,
+    n_rows: u64,
+}
+
+/// Rows of beliefs, and as many of truths: for each label the place of its category, or `None`.
+pub type LabeledRows = (BeliefMatrix, Vec<Vec<Option<usize>>>);
+
+/// Rows that are skipped at a time, where only their number matters.
+const SKIPPED: usize = 1000;
+
+impl LabeledReader {
+    /// Puts the two together.
+    pub fn new(beliefs: BeliefReader, truths: TruthReader) -> LabeledReader {
+        LabeledReader { beliefs, truths, n_rows: 0 }
+    }
+
+    /// The part of the table of beliefs that has been read, where that is known.
+    pub fn progress(&self) -> Option<f64> {
+        self.beliefs.table().progress()
+    }
+
+    /// The next rows, at least one and at most `max_rows` of them, or `None` at the end of both tables.
+    pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<LabeledRows>> {
+        let Some(beliefs) = self.beliefs.next_chunk(max_rows)? else {
+            return match self.truths.next_chunk(SKIPPED)? {
+                None => Ok(None),
+                Some(more) => Err(self.row_counts(0, more.len())?),
+            };
+        };
+        let mut truths = Vec::new();
+        while truths.len() < beliefs.n_rows() {
+            match self.truths.next_chunk(beliefs.n_rows() - truths.len())? {
+                Some(more) => truths.extend(more),
+                None => return Err(self.row_counts(beliefs.n_rows(), truths.len())?),
+            }
+        }
+        self.n_rows += beliefs.n_rows() as u64;
+        Ok(Some((beliefs, truths)))
+    }
+
+    /// That the tables are not equally long, given how many rows of each were read last. Reads both to their ends.
+    fn row_counts(&mut self, beliefs: usize, truths: usize) -> Result<Error> {
+        let (mut n_beliefs, mut n_truths) = (self.n_rows + beliefs as u64, self.n_rows + truths as u64);
+        while let Some(more) = self.beliefs.next_chunk(SKIPPED)? {
+            n_beliefs += more.n_rows() as u64;
+        }
+        while let Some(more) = self.truths.next_chunk(SKIPPED)? {
+            n_truths += more.len() as u64;
+        }
+        let name = |table: &crate::TableReader| table.name().to_owned();
+        let (beliefs, truths) = (name(self.beliefs.table()), name(self.truths.table()));
+        Ok(Error::RowCounts { beliefs, n_beliefs, truths, n_truths })
+    }
+}

@@ -1,0 +1,226 @@
+//! SVG as text: a few shapes, positions with one decimal, everything escaped.
+
+use std::fmt::Write as _;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How many series have a color of their own.
+pub(crate) const COLORS: usize = 5;
+/// About the width of a letter, in pixels.
+const LETTER: f64 = 7.0;
+
+/// Where a text ends up relative to its position.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A figure in the making.
+pub(crate) struct Svg {
+    body: String,
+    title: String,
+    description: String,
+}
+
+impl Svg {
+    pub(crate) fn new(title: &str, description: &str) -> Self {
+        Self { body: String::new(), title: title.to_owned(), description: description.to_owned() }
+    }
+
+    /// The whole figure, for this part of the plane.
+    pub(crate) fn finish(self, [left, top, width, height]: [f64; 4]) -> String {
+        let frame = [left, top, width, height].map(number).join(" ");
+        let [left, top, width, height] = [left, top, width, height].map(number);
+        let (title, description) = (escape(&self.title), escape(&self.description));
+        format!(
+            "<svg class=\"prsl-plot\" xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{frame}\" width=\"{width}\" height=\"{height}\" \
+             role=\"img\">\n\
+             <title>{title}</title>\n<desc>{description}</desc>\n\
+             <style>\n{}</style>\n\
+             <rect class=\"page\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\"/>\n{}</svg>\n",
+            include_str!("style.css"),
+            self.body
+        )
+    }
+
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64), width: f64) {
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(number);
+        let width = number(width);
+        self.put(format_args!(
+            "<line class=\"{class}\" x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" stroke-width=\"{width}\"/>"
+        ));
+    }
+
+    pub(crate) fn curve(&mut self, class: &str, points: &[(f64, f64)]) {
+        let point = |&(x, y): &(f64, f64)| format!("{},{}", number(x), number(y));
+        let points: Vec<String> = points.iter().map(point).collect();
+        self.put(format_args!("<polyline class=\"curve {class}\" points=\"{}\"/>", points.join(" ")));
+    }
+
+    /// A rectangle; what it stands for shows where the pointer rests on it.
+    pub(crate) fn rectangle(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), told: &str) {
+        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(number);
+        let told = escape(told);
+        self.put(format_args!(
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\"><title>{told}</title></rect>"
+        ));
+    }
+
+    pub(crate) fn circle(&mut self, class: &str, center: (f64, f64), radius: f64, told: &str) {
+        let [x, y, r] = [center.0, center.1, radius].map(number);
+        let told = escape(told);
+        self.put(format_args!(
+            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"><title>{told}</title></circle>"
+        ));
+    }
+
+    pub(crate) fn text(&mut self, class: &str, anchor: Anchor, position: (f64, f64), text: &str) {
+        let [x, y] = [position.0, position.1].map(number);
+        let (anchor, text) = (anchor.name(), escape(text));
+        self.put(format_args!(
+            "<text class=\"{class}\" text-anchor=\"{anchor}\" x=\"{x}\" y=\"{y}\">{text}</text>"
+        ));
+    }
+
+    /// Text that runs upwards, centered on its position.
+    pub(crate) fn upward_text(&mut self, class: &str, position: (f64, f64), text: &str) {
+        let [x, y] = [position.0, position.1].map(number);
+        let text = escape(text);
+        self.put(format_args!(
+            "<text class=\"{class}\" text-anchor=\"middle\" transform=\"translate({x} {y}) rotate(-90)\">{text}</text>"
+        ));
+    }
+
+    /// The names of series with their colors, in one line.
+    pub(crate) fn legend(&mut self, (mut x, y): (f64, f64), names: &[&str]) {
+        for (index, name) in names.iter().enumerate() {
+            self.rectangle(&format!("bar {}", series(index)), (x, y - 10.0), (12.0, 12.0), name);
+            self.text("", Anchor::Start, (x + 18.0, y), name);
+            x += 44.0 + width(name);
+        }
+    }
+
+    fn put(&mut self, text: std::fmt::Arguments<'_>) {
+        writeln!(self.body, "{text}").expect("text can be written to");
+    }
+}
+
+impl Anchor {
+    fn name(self) -> &'static str {
+        match self {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        }
+    }
+}
+
+/// The class with the color of a series.
+pub(crate) fn series(index: usize) -> String {
+    format!("series-{}", index % COLORS)
+}
+
+/// About the width of a text, in pixels.
+pub(crate) fn width(text: &str) -> f64 {
+    LETTER * text.width() as f64
+}
+
+/// The text, or as much of its beginning as fits.
+pub(crate) fn shortened(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut room = columns.saturating_sub(1);
+    let fits = |letter: &char| match room.checked_sub(letter.width().unwrap_or(0)) {
+        Some(left) => {
+            room = left;
+            true
+        }
+        None => false,
+    };
+    let start: String = text.chars().take_while(fits).collect();
+    format!("{}…", start.trim_end())
+}
+
+/// The text with three decimals in place of many.
+pub(crate) fn rounded(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let is_name = rest[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
+        let number = &rest[start..];
+        let end = number.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(number.len());
+        let (number, after) = number.split_at(end);
+        shown.push_str(&rest[..start]);
+        match number.parse::<f64>() {
+            Ok(value)
+                if !is_name && !after.starts_with(['e', 'E']) && number.len() > 5 && number.contains('.') =>
+            {
+                shown.push_str(&format!("{value:.3}"));
+            }
+            _ => shown.push_str(number),
+        }
+        rest = after;
+    }
+    shown + rest
+}
+
+/// Text that XML reads as it is; characters that XML cannot have are replaced.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\t' | '\n' | '\r' => escaped.push(' '),
+            letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
+                escaped.push('\u{fffd}');
+            }
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// A position with at most one decimal; what is not finite would break the figure, and is 0.
+fn number(value: f64) -> String {
+    let rounded = (value * 10.0).round() / 10.0;
+    if rounded.is_finite() && rounded != 0.0 { format!("{rounded}") } else { "0".to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_are_short_and_finite() {
+        assert_eq!(
+            [1.0, 1.25, -0.01, f64::NAN, f64::INFINITY, 1e3].map(number),
+            ["1", "1.3", "0", "0", "0", "1000"]
+        );
+    }
+
+    #[test]
+    fn long_numbers_are_rounded() {
+        assert_eq!(
+            rounded("L1_0 0.5830654900898435, rain 0.5, x1.2345678"),
+            "L1_0 0.583, rain 0.5, x1.2345678"
+        );
+        assert_eq!(
+            rounded("at_most 2 of {a, b}; 1.2.3.4.5.6; 0.123456e-7"),
+            "at_most 2 of {a, b}; 1.2.3.4.5.6; 0.123456e-7"
+        );
+    }
+
+    #[test]
+    fn texts_are_escaped_and_shortened() {
+        assert_eq!(escape("a < b & \"c\"\u{1}\n"), "a &lt; b &amp; &quot;c&quot;\u{fffd} ");
+        assert_eq!(shortened("short", 5), "short");
+        assert_eq!(shortened("a long name", 7), "a long…");
+        assert_eq!(shortened("漢字漢字", 5), "漢字…");
+    }
+}

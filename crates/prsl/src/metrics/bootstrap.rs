@@ -1,0 +1,252 @@
+//! Scores of resampled rows: many samples side by side, from what each row contributes.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+use super::evaluation::{Evaluation, Row};
+use super::{CALIBRATION_BINS, Metric, N_METRICS, reliability};
+
+/// How intervals are found: rows are drawn again with replacement, as many as there are, and scored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bootstrap {
+    /// How often.
+    pub replicates: usize,
+    /// The share of the replicates whose scores lie in the interval.
+    pub confidence: f64,
+    /// Another seed draws other rows.
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    /// A thousand times, for intervals of 95 %.
+    fn default() -> Self {
+        Self { replicates: 1000, confidence: 0.95, seed: 1 }
+    }
+}
+
+/// The intervals of an [`Evaluation`]'s scores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervals {
+    values: [Option<[f64; 2]>; N_METRICS],
+}
+
+impl Intervals {
+    /// Lower and upper end; `None` where there is no score.
+    pub fn get(&self, metric: Metric) -> Option<[f64; 2]> {
+        self.values[metric as usize]
+    }
+}
+
+/// Samples that are scored side by side.
+pub(super) const LANES: usize = 16;
+/// A number for each of them.
+pub(super) type Lanes = [f64; LANES];
+/// All scores of each of them.
+type Values = [[Option<f64>; N_METRICS]; LANES];
+
+pub(super) fn intervals(evaluation: &Evaluation, settings: &Bootstrap) -> Intervals {
+    let orders = Orders::new(evaluation);
+    let blocks = settings.replicates.div_ceil(LANES);
+    let block = |block: usize| {
+        let weights = draw(evaluation.rows.len(), settings.seed, block as u64);
+        values(evaluation, &orders, &weights)
+    };
+    let replicates: Vec<Values> = (0..blocks).into_par_iter().map(block).collect();
+    let replicates = &replicates.as_flattened()[..settings.replicates];
+    let outside = (1.0 - settings.confidence) / 2.0;
+    let interval = |metric: Metric| {
+        let mut values: Vec<f64> = replicates.iter().filter_map(|values| values[metric as usize]).collect();
+        values.sort_by(f64::total_cmp);
+        Some([quantile(&values, outside)?, quantile(&values, 1.0 - outside)?])
+    };
+    Intervals { values: Metric::ALL.map(interval) }
+}
+
+/// How often each row is drawn in each sample of a block.
+fn draw(n_rows: usize, seed: u64, block: u64) -> Vec<Lanes> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(block);
+    let mut weights = vec![[0.0; LANES]; n_rows];
+    for lane in 0..LANES {
+        for _ in 0..n_rows {
+            weights[rng.random_range(0..n_rows)][lane] += 1.0;
+        }
+    }
+    weights
+}
+
+/// The rows in the order of their log-likelihoods, for medians.
+pub(super) struct Orders {
+    joint: Vec<(f64, usize)>,
+    labels: Vec<(f64, usize)>,
+}
+
+impl Orders {
+    pub(super) fn new(evaluation: &Evaluation) -> Self {
+        let ordered = |value: &dyn Fn(&Row) -> Option<f64>| {
+            let rows = evaluation.rows.iter().enumerate();
+            let mut values: Vec<_> = rows.filter_map(|(row, it)| Some((value(it)?, row))).collect();
+            values.sort_by(|a, b| a.0.total_cmp(&b.0));
+            values
+        };
+        Self { joint: ordered(&|row| row.joint), labels: ordered(&|row| Some(row.labels)) }
+    }
+}
+
+/// All scores, with each row counted as often as its weight says.
+pub(super) fn values(evaluation: &Evaluation, orders: &Orders, weights: &[Lanes]) -> Values {
+    let mean = |value: &dyn Fn(&Row) -> Option<f64>| {
+        ratios(evaluation, weights, &|row| value(row).map(|value| [value, 1.0]))
+    };
+    let share = |hit: bool| f64::from(u8::from(hit));
+    let [micro, macro_average] = f1(evaluation, weights);
+    let metrics = [
+        mean(&|row| row.best_is_right.map(share)),
+        mean(&|row| Some(share(row.labels_are_right))),
+        ratios(evaluation, weights, &|row| Some([row.n_wrong as f64, row.n_known as f64])),
+        mean(&|row| row.joint),
+        medians(&orders.joint, weights),
+        mean(&|row| Some(row.labels)),
+        medians(&orders.labels, weights),
+        micro,
+        macro_average,
+        calibration_errors(evaluation, weights),
+    ];
+    std::array::from_fn(|lane| metrics.map(|metric| metric[lane]))
+}
+
+/// Σ numerator / Σ denominator over the rows that have them.
+fn ratios(
+    evaluation: &Evaluation,
+    weights: &[Lanes],
+    of: &dyn Fn(&Row) -> Option<[f64; 2]>,
+) -> [Option<f64>; LANES] {
+    let [mut numerators, mut denominators] = [[0.0; LANES]; 2];
+    for (row, weights) in evaluation.rows.iter().zip(weights) {
+        if let Some([numerator, denominator]) = of(row) {
+            add(&mut numerators, weights, numerator);
+            add(&mut denominators, weights, denominator);
+        }
+    }
+    std::array::from_fn(|lane| ratio(numerators[lane], denominators[lane]))
+}
+
+fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
+    (denominator > 0.0).then(|| numerator / denominator)
+}
+
+fn add(sums: &mut Lanes, weights: &Lanes, value: f64) {
+    for (sum, weight) in sums.iter_mut().zip(weights) {
+        *sum += weight * value;
+    }
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn medians(ordered: &[(f64, usize)], weights: &[Lanes]) -> [Option<f64>; LANES] {
+    let [mut totals, mut below] = [[0.0; LANES]; 2];
+    ordered.iter().for_each(|(_, row)| add(&mut totals, &weights[*row], 1.0));
+    let positions =
+        [totals.map(|total| ((total - 1.0) / 2.0).floor()), totals.map(|total| (total / 2.0).floor())];
+    let mut middle = [[0.0; LANES]; 2];
+    for (value, row) in ordered {
+        let before = below;
+        add(&mut below, &weights[*row], 1.0);
+        for (middle, positions) in middle.iter_mut().zip(&positions) {
+            for lane in 0..LANES {
+                let is_there = before[lane] <= positions[lane] && positions[lane] < below[lane];
+                middle[lane] = if is_there { *value } else { middle[lane] };
+            }
+        }
+    }
+    std::array::from_fn(|lane| (totals[lane] > 0.0).then(|| (middle[0][lane] + middle[1][lane]) / 2.0))
+}
+
+/// Micro and macro average of 2 hits / (predicted + actual) over classes.
+fn f1(evaluation: &Evaluation, weights: &[Lanes]) -> [[Option<f64>; LANES]; 2] {
+    let mut hits = vec![[0.0; LANES]; evaluation.n_classes];
+    let mut counts = hits.clone(); // predicted + actual
+    let class = |place: Option<u32>| evaluation.class_of[place? as usize];
+    let n_labels = evaluation.n_labels().max(1);
+    for (cells, weights) in evaluation.cells.chunks_exact(n_labels).zip(weights) {
+        for cell in cells {
+            for class in [class(cell.truth), class(cell.predicted)].into_iter().flatten() {
+                add(&mut counts[class], weights, 1.0);
+            }
+            if let Some(class) = class(cell.truth).filter(|_| cell.truth == cell.predicted) {
+                add(&mut hits[class], weights, 1.0);
+            }
+        }
+    }
+    let micro = std::array::from_fn(|lane| {
+        let sum = |counts: &[Lanes]| counts.iter().map(|counts| counts[lane]).sum::<f64>();
+        ratio(2.0 * sum(&hits), sum(&counts))
+    });
+    let macro_average = std::array::from_fn(|lane| {
+        mean(hits.iter().zip(&counts).filter_map(|(hits, counts)| ratio(2.0 * hits[lane], counts[lane])))
+    });
+    [micro, macro_average]
+}
+
+/// The mean over classes of Σ_bins |Σ (probability − hit)| / known cells.
+fn calibration_errors(evaluation: &Evaluation, weights: &[Lanes]) -> [Option<f64>; LANES] {
+    let mut gaps = vec![[[0.0; LANES]; CALIBRATION_BINS]; evaluation.n_classes];
+    let mut known = vec![[0.0; LANES]; evaluation.n_labels()];
+    for (row, weights) in weights.iter().enumerate() {
+        for label in evaluation.forecast_labels(row) {
+            add(&mut known[label], weights, 1.0);
+        }
+        for (class, probability, hit) in evaluation.forecasts(row) {
+            let bin = reliability::bin(probability, CALIBRATION_BINS);
+            add(&mut gaps[class][bin], weights, probability - f64::from(u8::from(hit)));
+        }
+    }
+    std::array::from_fn(|lane| {
+        let error = |gaps: &[Lanes; CALIBRATION_BINS]| gaps.iter().map(|gap| gap[lane].abs()).sum::<f64>();
+        mean(
+            gaps.iter()
+                .zip(&evaluation.label_of)
+                .filter_map(|(gaps, &label)| ratio(error(gaps), known[label][lane])),
+        )
+    })
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, n) = values.fold((0.0, 0), |(sum, n), value| (sum + value, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
+}
+
+/// The value below which a share of the sorted values lies, linear between two of them; `None` of nothing.
+fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
+    let position = share * sorted.len().checked_sub(1)? as f64;
+    let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
+    Some(below + (above - below) * position.fract())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_count_rows_as_often_as_they_are_drawn() {
+        let ordered = [(-3.0, 2), (-2.0, 0), (-1.0, 1)];
+        let median = |weights: [f64; 3]| medians(&ordered, &weights.map(|weight| [weight; LANES]))[0];
+        assert_eq!(median([1.0, 1.0, 1.0]), Some(-2.0));
+        assert_eq!(median([1.0, 1.0, 0.0]), Some(-1.5));
+        assert_eq!(median([0.0, 0.0, 3.0]), Some(-3.0));
+        assert_eq!(median([1.0, 2.0, 1.0]), Some(-1.5));
+        assert_eq!(medians(&[], &[])[0], None);
+    }
+
+    #[test]
+    fn samples_are_as_large_as_what_they_are_drawn_from() {
+        let weights = draw(100, 7, 3);
+        for lane in 0..LANES {
+            assert_eq!(weights.iter().map(|weights| weights[lane]).sum::<f64>(), 100.0);
+        }
+        assert_eq!(weights, draw(100, 7, 3));
+        assert_ne!(weights, draw(100, 7, 4));
+        assert_ne!(weights, draw(100, 8, 3));
+        assert!(draw(0, 7, 3).is_empty());
+    }
+}

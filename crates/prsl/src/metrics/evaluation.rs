@@ -1,0 +1,237 @@
+//! Predictions beside truths, row by row.
+
+use super::bootstrap::{self, Lanes, Orders};
+use super::likelihood::{joint_log_likelihoods, known};
+use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, Truth};
+use crate::belief::BeliefMatrix;
+use crate::error::Result;
+use crate::infer::{ExplanationEngine, Limits, LoopySettings, MarginalEngine, SearchLimits};
+use crate::label::LabelId;
+use crate::model::Model;
+use crate::posterior::{Engine, MostProbable, Posteriors};
+
+/// What was predicted for some rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Predictions<'a> {
+    /// The marginals of every row.
+    pub posteriors: &'a Posteriors,
+    /// The most probable explanation of every row, `None` where it is impossible; without any there is no joint accuracy by it.
+    pub best: Option<&'a [Option<MostProbable>]>,
+    /// What [`joint_log_likelihoods`] says; without it there is no joint log-likelihood.
+    pub joint: Option<&'a [Option<f64>]>,
+}
+
+/// Predictions beside truths: collects what rows contribute to the scores, a few numbers per row and class.
+///
+/// ```
+/// use prsl::metrics::{Bootstrap, Evaluation, Metric};
+/// use prsl::{BeliefMatrix, Evidence, Model};
+///
+/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+/// let mut rows = BeliefMatrix::new(&model);
+/// rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+/// rows.push_evidence(&Evidence::new().belief("weather", [0.8, 0.2]).belief("ground", [0.7, 0.3]))?;
+/// let truths = [vec![Some(1), Some(1)], vec![Some(0), None]]; // rain and wet; sun and who knows
+/// let evaluation = Evaluation::of(&model, &rows, &truths)?;
+/// assert_eq!(evaluation.scores().get(Metric::JointAccuracy), Some(1.0));
+/// let alone = Evaluation::of(&model.without_rules()?, &rows, &truths)?;
+/// assert_eq!(alone.scores().get(Metric::JointAccuracy), Some(0.5));
+/// let interval = alone.intervals(&Bootstrap::default()).get(Metric::JointAccuracy);
+/// assert_eq!(interval, Some([0.0, 1.0]));
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Evaluation {
+    model: Model,
+    engine: Engine,
+    n_rows: usize,
+    not_converged: usize,
+    impossible: usize,
+    /// For every category its class, if it is one.
+    pub(super) class_of: Vec<Option<usize>>,
+    /// For every class its label.
+    pub(super) label_of: Vec<usize>,
+    pub(super) n_classes: usize,
+    /// The rows that count.
+    pub(super) rows: Vec<Row>,
+    /// For every row and label, as places among all categories of the model.
+    pub(super) cells: Vec<Cell>,
+    /// For every row and class; NaN where the truth is unknown, or nothing is possible.
+    pub(super) probabilities: Vec<f64>,
+}
+
+/// What a row contributes.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) best_is_right: Option<bool>,
+    pub(super) labels_are_right: bool,
+    pub(super) n_known: usize,
+    pub(super) n_wrong: usize,
+    pub(super) joint: Option<f64>,
+    pub(super) labels: f64,
+}
+
+/// The truth and the prediction for one label of a row; both `None` if the truth is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cell {
+    pub(super) truth: Option<u32>,
+    pub(super) predicted: Option<u32>,
+}
+
+impl Evaluation {
+    /// No rows yet. The engine is the one that gives the marginals.
+    pub fn new(model: &Model, engine: Engine) -> Self {
+        let (class_of, label_of) = classes(model);
+        Self {
+            model: model.clone(),
+            engine,
+            n_rows: 0,
+            not_converged: 0,
+            impossible: 0,
+            n_classes: label_of.len(),
+            class_of,
+            label_of,
+            rows: Vec::new(),
+            cells: Vec::new(),
+            probabilities: Vec::new(),
+        }
+    }
+
+    /// Predicts with the engines that suit the model, and compares.
+    pub fn of(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Self> {
+        let limits = Limits::default();
+        let engine = MarginalEngine::compile(model, limits, LoopySettings::default())?;
+        let best = ExplanationEngine::compile(model, limits, SearchLimits::default())?.best_batch(rows);
+        let posteriors = engine.infer_batch(rows);
+        let joint = joint_log_likelihoods(rows, truths, &posteriors, |rows| engine.infer_batch(rows));
+        let mut evaluation = Self::new(model, engine.engine());
+        let predictions = Predictions { posteriors: &posteriors, best: Some(&best), joint: joint.as_deref() };
+        evaluation.add(predictions, truths);
+        Ok(evaluation)
+    }
+
+    /// Adds rows.
+    ///
+    /// # Panics
+    ///
+    /// If there is not a truth for each row and a cell for each label, or a category is not of the model.
+    pub fn add(&mut self, predictions: Predictions<'_>, truths: &[Truth]) {
+        assert_eq!(predictions.posteriors.n_rows(), truths.len(), "a truth for each row");
+        for (row, truth) in truths.iter().enumerate() {
+            assert_eq!(truth.len(), self.model.labels().len(), "a cell for each label");
+            self.add_row(predictions, row, truth);
+        }
+    }
+
+    /// The scores of all rows so far.
+    pub fn scores(&self) -> Scores {
+        let weights: Vec<Lanes> = vec![[1.0; bootstrap::LANES]; self.rows.len()];
+        Scores {
+            rows: self.n_rows,
+            scored_rows: self.rows.len(),
+            engine: self.engine,
+            not_converged: self.not_converged,
+            impossible: self.impossible,
+            values: bootstrap::values(self, &Orders::new(self), &weights)[0],
+        }
+    }
+
+    /// The intervals in which the scores lie, were other rows drawn from where these come from.
+    pub fn intervals(&self, settings: &Bootstrap) -> Intervals {
+        bootstrap::intervals(self, settings)
+    }
+
+    /// How many labels there are.
+    pub(super) fn n_labels(&self) -> usize {
+        self.model.labels().len()
+    }
+
+    fn add_row(&mut self, predictions: Predictions<'_>, row: usize, truth: &Truth) {
+        self.n_rows += 1;
+        self.not_converged += usize::from(!predictions.posteriors.stopped(row).is_final());
+        let marginals = predictions.posteriors.marginals(row);
+        let joint = predictions.joint.and_then(|joint| joint[row]);
+        let is_impossible = self.is_impossible(marginals, joint, truth);
+        self.impossible += usize::from(is_impossible);
+        if truth.iter().all(Option::is_none) {
+            return;
+        }
+        let cells = self.row_cells(marginals, truth);
+        let is_right = |best: &MostProbable| known(truth).all(|(label, c)| best.assignment[label] == c);
+        let n_known = known(truth).count();
+        let n_right =
+            cells.iter().filter(|cell| cell.truth.is_some() && cell.truth == cell.predicted).count();
+        self.rows.push(Row {
+            best_is_right: predictions.best.map(|best| best[row].as_ref().is_some_and(is_right)),
+            labels_are_right: n_right == n_known,
+            n_known,
+            n_wrong: n_known - n_right,
+            joint: joint.map(scored),
+            labels: self.label_log_likelihood(marginals, truth),
+        });
+        self.cells.extend(cells);
+        self.add_probabilities(marginals, truth);
+    }
+
+    fn is_impossible(&self, marginals: Option<&[f64]>, joint: Option<f64>, truth: &Truth) -> bool {
+        let excluded = |marginals: &[f64]| known(truth).any(|cell| marginals[self.place(cell)] == 0.0);
+        joint == Some(f64::NEG_INFINITY) || marginals.is_none_or(excluded)
+    }
+
+    fn row_cells(&self, marginals: Option<&[f64]>, truth: &Truth) -> Vec<Cell> {
+        let cell = |(label, category): (usize, &Option<usize>)| {
+            let Some(category) = *category else { return Cell::default() };
+            let block = self.model.block(LabelId::new(label));
+            let predicted = marginals.map(|marginals| block.start + most_probable(&marginals[block.clone()]));
+            let truth = Some(self.place((label, category)) as u32);
+            Cell { truth, predicted: predicted.map(|place| place as u32) }
+        };
+        truth.iter().enumerate().map(cell).collect()
+    }
+
+    fn label_log_likelihood(&self, marginals: Option<&[f64]>, truth: &Truth) -> f64 {
+        let probability = |cell| marginals.map_or(0.0, |marginals| marginals[self.place(cell)]);
+        known(truth).map(|cell| scored(probability(cell).ln().min(0.0))).sum()
+    }
+
+    fn add_probabilities(&mut self, marginals: Option<&[f64]>, truth: &Truth) {
+        for (label, category) in truth.iter().enumerate() {
+            for place in self.model.block(LabelId::new(label)) {
+                if self.class_of[place].is_some() {
+                    let known = marginals.filter(|_| category.is_some());
+                    self.probabilities.push(known.map_or(f64::NAN, |marginals| marginals[place]));
+                }
+            }
+        }
+    }
+
+    /// The place of a label's category among all categories.
+    fn place(&self, (label, category): (usize, usize)) -> usize {
+        let block = self.model.block(LabelId::new(label));
+        assert!(category < block.len(), "a category of the label");
+        block.start + category
+    }
+}
+
+/// Yes of each yes/no label, every category of all others: for every category its class, for every class its label.
+fn classes(model: &Model) -> (Vec<Option<usize>>, Vec<usize>) {
+    let (mut class_of, mut label_of) = (Vec::new(), Vec::new());
+    for (index, label) in model.labels().iter().enumerate() {
+        for category in 0..label.n_categories() {
+            let is_class = category == 0 || !label.is_binary();
+            class_of.push(is_class.then_some(label_of.len()));
+            label_of.extend(is_class.then_some(index));
+        }
+    }
+    (class_of, label_of)
+}
+
+/// The first of the largest.
+fn most_probable(marginal: &[f64]) -> usize {
+    (1..marginal.len())
+        .fold(0, |best, category| if marginal[category] > marginal[best] { category } else { best })
+}
+
+fn scored(log_likelihood: f64) -> f64 {
+    if log_likelihood == f64::NEG_INFINITY { IMPOSSIBLE } else { log_likelihood }
+}

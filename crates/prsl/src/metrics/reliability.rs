@@ -1,0 +1,75 @@
+//! Probabilities beside frequencies.
+
+use super::evaluation::Evaluation;
+
+/// How often what was predicted with some probability was true, all classes together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reliability {
+    /// Bins of equal width, from 0 to 1.
+    pub bins: Vec<ReliabilityBin>,
+}
+
+/// The predictions with probabilities in some range. Each has its lower end, the last also its upper.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ReliabilityBin {
+    /// How many predictions there are.
+    pub count: usize,
+    /// The mean of their probabilities, 0 where there are none.
+    pub probability: f64,
+    /// The share of them that came true, 0 where there are none.
+    pub frequency: f64,
+}
+
+impl Evaluation {
+    /// Probabilities beside frequencies, in this many bins (at least one): every known cell of every class.
+    ///
+    /// ```
+    /// use prsl::metrics::Evaluation;
+    /// use prsl::{BeliefMatrix, Evidence, Model};
+    ///
+    /// let model = Model::parse("label fire\nlabel smoke")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// rows.push_evidence(&Evidence::new().belief("fire", [0.9]).belief("smoke", [0.8]))?;
+    /// let reliability = Evaluation::of(&model, &rows, &[vec![Some(0), Some(1)]])?.reliability(5);
+    /// assert_eq!(reliability.bins[4].count, 2);
+    /// assert!((reliability.bins[4].probability - 0.85).abs() < 1e-12);
+    /// assert_eq!(reliability.bins[4].frequency, 0.5);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn reliability(&self, n_bins: usize) -> Reliability {
+        let mut bins = vec![ReliabilityBin::default(); n_bins.max(1)];
+        for (_, probability, hit) in (0..self.rows.len()).flat_map(|row| self.forecasts(row)) {
+            let bin = &mut bins[bin(probability, n_bins.max(1))];
+            bin.count += 1;
+            bin.probability += probability;
+            bin.frequency += f64::from(u8::from(hit));
+        }
+        for bin in bins.iter_mut().filter(|bin| bin.count > 0) {
+            bin.probability /= bin.count as f64;
+            bin.frequency /= bin.count as f64;
+        }
+        Reliability { bins }
+    }
+
+    /// The classes of a row whose truth is known: class, probability, and whether it came true.
+    pub(super) fn forecasts(&self, row: usize) -> impl Iterator<Item = (usize, f64, bool)> {
+        let probabilities = &self.probabilities[row * self.n_classes..(row + 1) * self.n_classes];
+        let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
+        let known = probabilities.iter().enumerate().filter(|(_, probability)| !probability.is_nan());
+        known.map(|(class, &probability)| {
+            let truth = cells[self.label_of[class]].truth.expect("a probability stands beside its truth");
+            (class, probability, self.class_of[truth as usize] == Some(class))
+        })
+    }
+
+    /// The labels of a row whose truth is known, unless nothing is possible.
+    pub(super) fn forecast_labels(&self, row: usize) -> impl Iterator<Item = usize> {
+        let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
+        cells.iter().enumerate().filter(|(_, cell)| cell.predicted.is_some()).map(|(label, _)| label)
+    }
+}
+
+/// The bin of a probability.
+pub(super) fn bin(probability: f64, n_bins: usize) -> usize {
+    ((probability * n_bins as f64) as usize).min(n_bins - 1)
+}
