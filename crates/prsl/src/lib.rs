@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod belief;
+mod combination;
 mod diagnostic;
 mod error;
 mod evidence;
@@ -25,6 +26,7 @@ pub mod simulate;
 mod text;
 
 pub use belief::{BeliefMatrix, Normalize, SUM_TOLERANCE};
+pub use combination::Combination;
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use error::{Error, Result};
 pub use evidence::Evidence;
