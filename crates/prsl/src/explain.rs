@@ -292,8 +292,11 @@ pub enum Became {
 pub struct JointExplanation {
     /// P(these categories | rules, evidence).
     pub probability: f64,
-    /// ln of the product of its beliefs and rule weights.
+    /// ln of the product of its beliefs and rule weights, and of 1 + its weight as a typical combination.
     pub log_weight: f64,
+    /// The weight of the typical combination that it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical: Option<f64>,
     /// The category of every label, in the model's order.
     pub choices: Vec<Choice>,
 }
@@ -400,6 +403,7 @@ impl JointExplanation {
         Self {
             probability: (found.log_weight - log_evidence).exp().min(1.0),
             log_weight: found.log_weight,
+            typical: model.find_typical(&found.assignment).map(|place| model.typical()[place].weight()),
             choices: model.labels().iter().zip(&found.assignment).map(choice).collect(),
         }
     }

@@ -1,5 +1,5 @@
 //! What is questionable about a model that is well formed: rules that contradict each other, say nothing, or say it
-//! twice, and expectations that fail.
+//! twice, combinations that never count, and expectations that fail.
 //!
 //! ```
 //! use prsl::Document;
@@ -19,6 +19,7 @@
 //! # Ok::<(), prsl::Error>(())
 //! ```
 
+mod combinations;
 mod engine;
 mod expectations;
 pub(crate) mod logic;
@@ -178,4 +179,6 @@ pub fn check_rules(document: &Document) -> Vec<Finding> {
 fn without_inference(report: &mut Report<'_>) {
     let constant = rules::check(report);
     probabilities::check(report, &constant);
+    combinations::check(report);
+    combinations::count(report);
 }
