@@ -28,9 +28,12 @@ def from_uai(path, expected):
 def from_bif(path, expected):
     network = pyagrum.loadBN(str(path))
     inference = pyagrum.LazyPropagation(network)
-    inference.setEvidence({f"R_{rule + 1}": "true" for rule in range(expected["n_rules"])})
-    inference.makeInference()
     declared = re.findall(r"^variable (\w+) ", path.read_text(encoding="utf-8"), re.MULTILINE)
+    observed = [f"R_{rule + 1}" for rule in range(expected["n_rules"])]
+    if "T" in declared[len(expected["marginals"]) :]:
+        observed += [f"T_{label + 1}" for label in range(len(expected["marginals"]))]
+    inference.setEvidence({name: "true" for name in observed})
+    inference.makeInference()
     return [inference.posterior(name).tolist() for name in declared[: len(expected["marginals"])]]
 
 

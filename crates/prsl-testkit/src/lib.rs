@@ -16,7 +16,7 @@ use rand_chacha::ChaCha8Rng;
 pub const EXACT: f64 = 1e-12;
 
 /// A small model with the awkward included (no rules, p = 0, ½ and 1, q = 0 and 1, several literals of one label,
-/// contradictions), and rows for it (beliefs with zeros, observed categories, gaps).
+/// contradictions, typical combinations of any weight), and rows for it (beliefs with zeros, observed categories, gaps).
 ///
 /// Shrinks towards fewer labels and fewer rules.
 pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {

@@ -1,8 +1,10 @@
 //! Models drawn at random, with whatever experts might write.
 
+use std::collections::BTreeMap;
+
 use prsl::{
-    Atom, BeliefMatrix, Body, Bound, CategoryId, Formula, Inhibition, Label, LabelId, Model, NoisyOr,
-    Normalize, Rule,
+    Atom, BeliefMatrix, Body, Bound, CategoryId, Combination, Formula, Inhibition, Label, LabelId, Model, ModelBuilder,
+    NoisyOr, Normalize, Rule,
 };
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -19,11 +21,13 @@ pub struct RandomModel {
     pub max_categories: usize,
     /// The model has at most this many assignments: further labels are yes/no, then left out.
     pub max_assignments: usize,
+    /// At most this many combinations are typical; half of the models have none.
+    pub max_typical: usize,
 }
 
 impl Default for RandomModel {
     fn default() -> Self {
-        Self { n_labels: 5, n_rules: 5, max_categories: 5, max_assignments: 6000 }
+        Self { n_labels: 5, n_rules: 5, max_categories: 5, max_assignments: 6000, max_typical: 8 }
     }
 }
 
@@ -53,7 +57,39 @@ pub fn random_model(settings: &RandomModel, seed: u64) -> (Model, ChaCha8Rng) {
         let rule = if rng.random_bool(0.3) { rule.named(format!("rule {index}")) } else { rule };
         builder = builder.add_rule(rule);
     }
+    builder = random_combinations(builder, &scope, settings.max_typical, seed);
     (builder.build().expect("random models are valid"), rng)
+}
+
+/// Adds typical combinations, from a generator of their own: everything else is the same without them.
+fn random_combinations(
+    mut builder: ModelBuilder,
+    scope: &[(usize, usize)],
+    max_typical: usize,
+    seed: u64,
+) -> ModelBuilder {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(1);
+    let n = if rng.random_bool(0.5) { 0 } else { rng.random_range(0..=max_typical) };
+    let mut chosen = BTreeMap::new();
+    for _ in 0..n {
+        let categories: Vec<usize> = scope.iter().map(|&(_, size)| rng.random_range(0..size)).collect();
+        chosen.insert(categories, random_weight(&mut rng));
+    }
+    for (categories, weight) in chosen {
+        builder = builder.add_typical(Combination::new(weight, categories));
+    }
+    builder
+}
+
+/// A weight of a combination: none, moderate, or huge.
+fn random_weight(rng: &mut ChaCha8Rng) -> f64 {
+    match rng.random_range(0..8) {
+        0 => 0.0,
+        1 => 1e17,
+        2 => 1e300 * rng.random::<f64>(),
+        _ => (10.0 * (rng.random::<f64>() - 0.3)).exp(),
+    }
 }
 
 /// A random model whose rules and labels form no circle, and the generator to go on with: every rule speaks about at most one
@@ -90,6 +126,8 @@ pub fn random_tree(n_rules: usize, seed: u64) -> (Model, ChaCha8Rng) {
     for rule in rules {
         builder = builder.add_rule(rule);
     }
+    let scope: Scope = sizes.into_iter().enumerate().collect();
+    builder = random_combinations(builder, &scope, 8, seed);
     (builder.build().expect("random models are valid"), rng)
 }
 

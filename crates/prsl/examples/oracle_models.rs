@@ -8,7 +8,16 @@ use std::path::Path;
 use prsl::{Evidence, ExportFormat, Model};
 
 /// Name, model, and whether single precision keeps all its numbers.
-const MODELS: [(&str, &str, bool); 15] = [
+const MODELS: [(&str, &str, bool); 16] = [
+    (
+        "typical",
+        "label a prior 0.25\nlabel b\nlabel c: x, y, z prior 0.5, 0.25, 0.25
+        rule 0.875: a -> b | c=x
+        typical 6: a, b, x
+        typical 0.5: y
+        typical 0.5: b, z",
+        true,
+    ),
     (
         "warehouse",
         "label activity: walking, normal, overhead prior 0.1, 0.4, 0.5

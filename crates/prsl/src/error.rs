@@ -218,6 +218,26 @@ pub enum Error {
         /// How many formulas are listed.
         members: usize,
     },
+    /// A weight of a combination that is negative or no number.
+    #[error("combination `{combination}` has weight {value}, expected a finite number of at least 0")]
+    CombinationWeight {
+        /// What is combined.
+        combination: String,
+        /// The number.
+        value: f64,
+    },
+    /// The same combination twice.
+    #[error("combination `{combination}` is stated twice; keep one of the two")]
+    DuplicateCombination {
+        /// What is combined.
+        combination: String,
+    },
+    /// A combination without a category of a label that cannot be left out.
+    #[error("a combination names no category of label `{label}`; add one")]
+    IncompleteCombination {
+        /// The label.
+        label: String,
+    },
     /// An atom over no category.
     #[error("rule `{rule}` has an atom of label `{label}` without a category; name at least one")]
     EmptyAtom {
@@ -407,6 +427,9 @@ mod tests {
             Error::TooDeep { rule: "wets".to_owned(), depth: 300, limit: 256 },
             Error::Count { rule: "wets".to_owned(), n: 3, members: 2 },
             Error::EmptyAtom { rule: "wets".to_owned(), label: text() },
+            Error::CombinationWeight { combination: "anger, sad".to_owned(), value: -1.0 },
+            Error::DuplicateCombination { combination: "anger, sad".to_owned() },
+            Error::IncompleteCombination { label: text() },
             Error::Impossible { rules: vec!["wet <- rain".to_owned()] },
             Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
             Error::Setting { setting: "damping", value: 1.5, wanted: "a number from 0 to below 1" },
@@ -426,7 +449,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 34;
+    const N_KINDS: usize = 37;
 
     fn kind(error: &Error) -> usize {
         match error {
@@ -464,6 +487,9 @@ mod tests {
             Error::Calibrator { .. } => 31,
             Error::Calibration(_) => 32,
             Error::Examples { .. } => 33,
+            Error::CombinationWeight { .. } => 34,
+            Error::DuplicateCombination { .. } => 35,
+            Error::IncompleteCombination { .. } => 36,
         }
     }
 

@@ -290,10 +290,13 @@ pub enum Became {
 pub struct JointExplanation {
     /// P(these categories | rules, evidence).
     pub probability: f64,
-    /// ln of the product of its beliefs and rule weights.
+    /// ln of the product of its beliefs and rule weights, and of 1 + its weight as a typical combination.
     pub log_weight: f64,
     /// Whether it is proven that nothing else (but the best one, for the runner-up) is more probable.
     pub proven: bool,
+    /// The weight of the typical combination that it is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical: Option<f64>,
     /// The category of every label, in the model's order.
     pub choices: Vec<Choice>,
 }
@@ -401,6 +404,7 @@ impl JointExplanation {
             probability: (found.log_weight - log_evidence).exp().min(1.0),
             log_weight: found.log_weight,
             proven: found.is_optimal(),
+            typical: model.find_typical(&found.assignment).map(|place| model.typical()[place].weight()),
             choices: model.labels().iter().zip(&found.assignment).map(choice).collect(),
         }
     }

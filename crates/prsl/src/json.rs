@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 
 use crate::calibrate::{Calibrator, Confusion, Dirichlet, Isotonic};
+use crate::combination::Combination;
 use crate::diagnostic::position;
 use crate::error::{Error, Result};
 use crate::label::Label;
@@ -131,6 +132,9 @@ struct File<'a> {
     /// The rules, all of them observed true.
     #[serde(default, deserialize_with = "objects")]
     rules: Vec<RuleEntry<'a>>,
+    /// Combinations of categories that weigh more than the rules alone say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    typical: Vec<CombinationEntry>,
     /// Unit tests of the rules in the rule language, such as `standing, high => overhead > 0.6`.
     #[serde(default)]
     expectations: Vec<String>,
@@ -220,6 +224,18 @@ struct RuleEntry<'a> {
     noisy_or: Option<Vec<InhibitionEntry<'a>>>,
 }
 
+/// A category for every label, and how much more such an assignment weighs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Combination")]
+struct CombinationEntry {
+    /// The weight w: the combination counts 1 + w times.
+    #[schemars(range(min = 0))]
+    weight: f64,
+    /// The categories in the rule language, such as `walking, gait, alarm`; yes/no labels that are not named are `no`,
+    /// and `none` names none of them.
+    categories: String,
+}
+
 /// One category of a noisy-or.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Inhibition")]
@@ -286,6 +302,7 @@ impl<'a> File<'a> {
             version: VERSION,
             labels: model.labels().iter().map(LabelEntry::of_label).collect(),
             rules: model.rules().iter().map(|rule| RuleEntry::of_rule(model, &names, rule)).collect(),
+            typical: model.typical().iter().map(|it| CombinationEntry::of_combination(&names, it)).collect(),
             expectations: model
                 .expectations()
                 .iter()
@@ -389,6 +406,19 @@ impl<'a> RuleEntry<'a> {
     }
 }
 
+impl CombinationEntry {
+    fn of_combination(names: &Names<'_>, combination: &Combination) -> Self {
+        let categories = text::print::combination(names, combination.categories());
+        Self { weight: combination.weight(), categories }
+    }
+
+    fn to_combination(&self, names: &Names<'_>) -> Result<Combination, String> {
+        let categories = text::parse::combination(&self.categories, names)
+            .map_err(|error| reason(&self.categories, error))?;
+        Ok(Combination::new(self.weight, categories))
+    }
+}
+
 impl<'a> InhibitionEntry<'a> {
     fn of_noisy_or(model: &'a Model, noisy_or: &NoisyOr) -> Vec<Self> {
         let entry = |i: &Inhibition| {
@@ -453,8 +483,16 @@ fn document(source: &str) -> Result<Document> {
             at(&expectation_spans[index], format!("expectation {} {}", index + 1, reason(expectation, error)))
         })?);
     }
-    let model = Model::from_parts(labels.labels().to_vec(), rules, expectations)?;
-    Ok(Document::from_parts(source.to_owned(), model, label_spans, rule_spans, expectation_spans))
+    let typical_spans: Vec<Range<usize>> = elements(json, "typical").map(shift).collect();
+    let mut typical = Vec::new();
+    for (entry, span) in file.typical.iter().zip(&typical_spans) {
+        let number = typical.len() + 1;
+        let wrong = |message: String| at(span, format!("combination {number} {message}"));
+        typical.push(entry.to_combination(&names).map_err(wrong)?);
+    }
+    let model = Model::from_parts(labels.labels().to_vec(), rules, expectations)?.with_typical(typical)?;
+    let document = Document::from_parts(source.to_owned(), model, label_spans, rule_spans, expectation_spans);
+    Ok(document.with_typical_spans(typical_spans))
 }
 
 /// An expectation and what is wrong with it.

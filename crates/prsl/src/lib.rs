@@ -5,6 +5,7 @@
 
 mod belief;
 mod calibrate;
+mod combination;
 mod diagnostic;
 mod error;
 mod evidence;
@@ -33,6 +34,7 @@ pub use calibrate::{
     CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, ISOTONIC_ROWS, Isotonic,
     MAX_PARAMETER, RIDGE, SMOOTH,
 };
+pub use combination::Combination;
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};
 pub use error::{Error, Result};
 pub use evidence::Evidence;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::calibrate::{CalibrationProblem, Calibrator};
+use crate::combination::{self, Combination, Combinations};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::expectation::{Condition, Expectation, Given};
@@ -41,10 +42,11 @@ pub struct Model {
     parts: Arc<Parts>,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Parts {
     labels: Vec<Label>,
     rules: Vec<Rule>,
+    typical: Combinations,
     expectations: Vec<Expectation>,
     /// Where each label's categories start among all categories; one more for the end.
     offsets: Vec<usize>,
@@ -85,6 +87,7 @@ impl Model {
         ModelBuilder {
             labels: origin.clone(),
             rules: self.rules().iter().map(|rule| Draft::Rule(rule.clone(), self.clone())).collect(),
+            typical: vec![CombinationDraft::Values(self.typical().to_vec(), self.clone())],
             expectations: self
                 .expectations()
                 .iter()
@@ -119,7 +122,23 @@ impl Model {
                 return Err(Error::DuplicateRule { name: name.to_owned() });
             }
         }
-        Ok(Self { parts: Arc::new(Parts { labels, rules, expectations, offsets, label_ids }) })
+        let typical = Combinations::default();
+        Ok(Self { parts: Arc::new(Parts { labels, rules, typical, expectations, offsets, label_ids }) })
+    }
+
+    /// The same model with these combinations in place of its own, each of them checked.
+    pub(crate) fn with_typical(self, list: Vec<Combination>) -> Result<Self> {
+        let typical = Combinations::new(self.labels(), list)?;
+        let parts = Parts { typical, ..Arc::unwrap_or_clone(self.parts) };
+        Ok(Self { parts: Arc::new(parts) })
+    }
+
+    /// The same model without its combinations: labels, rules and expectations alone.
+    pub(crate) fn without_typical(&self) -> Self {
+        if self.typical().is_empty() {
+            return self.clone();
+        }
+        self.clone().with_typical(Vec::new()).expect("nothing is wrong with nothing")
     }
 
     /// The labels, in order.
@@ -203,6 +222,32 @@ impl Model {
         text::print::atom(&Names::new(self.labels()), atom)
     }
 
+    /// The combinations that are typical: together one factor that multiplies the weight of each by 1 + its weight.
+    ///
+    /// ```
+    /// use prsl::{Evidence, Model};
+    ///
+    /// let model = Model::parse("label anger\nlabel sad\ntypical 3: anger, sad")?;
+    /// let posterior = model.infer(&Evidence::new())?;
+    /// let both = (1.0 + 3.0) / (4.0 + 3.0); // of four assignments one counts four times
+    /// let one = 1.0 / (4.0 + 3.0);
+    /// assert!((posterior.marginals()[0] - (both + one)).abs() < 1e-12);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn typical(&self) -> &[Combination] {
+        self.parts.typical.list()
+    }
+
+    /// The place of the combination that an assignment is, if it is a typical one.
+    pub fn find_typical(&self, assignment: &[usize]) -> Option<usize> {
+        self.parts.typical.find(assignment)
+    }
+
+    /// What is combined, as it is written in a model file: `walking, gait, alarm`.
+    pub fn combination_text(&self, combination: &Combination) -> String {
+        text::print::combination(&Names::new(self.labels()), combination.categories())
+    }
+
     /// What its author expects of it.
     pub fn expectations(&self) -> &[Expectation] {
         &self.parts.expectations
@@ -242,8 +287,19 @@ impl Model {
         Ok(matrix.row(0).to_vec())
     }
 
-    /// ln of the product of beliefs and rule weights of one assignment, −∞ if it is impossible.
+    /// ln of the product of beliefs, rule weights and the factor of combinations of one assignment, −∞ if it is
+    /// impossible.
     pub fn log_weight(&self, row: &[f64], assignment: &[usize]) -> f64 {
+        self.log_weight_of_rules(row, assignment) + self.log_typical(assignment)
+    }
+
+    /// ln S of an assignment: 0 unless it is a typical combination.
+    pub(crate) fn log_typical(&self, assignment: &[usize]) -> f64 {
+        self.find_typical(assignment).map_or(0.0, |place| self.typical()[place].log_factor())
+    }
+
+    /// The same as [`Self::log_weight`] without the factor of combinations.
+    pub(crate) fn log_weight_of_rules(&self, row: &[f64], assignment: &[usize]) -> f64 {
         let beliefs: f64 =
             (0..assignment.len()).map(|label| row[self.parts.offsets[label] + assignment[label]].ln()).sum();
         let rules: f64 = self.rules().iter().map(|rule| rule.weight(assignment).ln()).sum();
@@ -256,6 +312,7 @@ impl Model {
 pub struct ModelBuilder {
     labels: Vec<Label>,
     rules: Vec<Draft>,
+    typical: Vec<CombinationDraft>,
     expectations: Vec<ExpectationDraft>,
     /// The first thing that went wrong, told by `build`.
     error: Option<Error>,
@@ -271,6 +328,16 @@ enum Draft {
     Rule(Rule, Model),
     /// A rule whose ids are those of the model to be.
     Ids(Rule),
+}
+
+#[derive(Clone, Debug)]
+enum CombinationDraft {
+    /// What is combined, to be read once all labels are known, and its weight.
+    Text(String, f64),
+    /// Combinations whose categories are those of another model's labels.
+    Values(Vec<Combination>, Model),
+    /// A combination of the labels of the model to be.
+    Ids(Combination),
 }
 
 #[derive(Clone, Debug)]
@@ -419,6 +486,39 @@ impl ModelBuilder {
         self
     }
 
+    /// Adds a typical combination in the rule language, which then counts 1 + `weight` times: `walking, gait, alarm`.
+    ///
+    /// ```
+    /// use prsl::Model;
+    ///
+    /// let model = Model::builder()
+    ///     .binary_label("anger")
+    ///     .binary_label("joy")
+    ///     .typical("anger", 2.5)
+    ///     .typical("none", 1.0) // neither
+    ///     .build()?;
+    /// let calm = model.edit().remove_typical().typical("!anger, joy", 4.0).build()?;
+    /// assert_eq!(model.typical().len(), 2);
+    /// assert_eq!(calm.to_string(), "label anger\nlabel joy\n\ntypical 4: joy\n");
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn typical(mut self, categories: impl Into<String>, weight: f64) -> Self {
+        self.typical.push(CombinationDraft::Text(categories.into(), weight));
+        self
+    }
+
+    /// Adds a combination of categories of the labels added so far, by their positions.
+    pub fn add_typical(mut self, combination: Combination) -> Self {
+        self.typical.push(CombinationDraft::Ids(combination));
+        self
+    }
+
+    /// Removes all combinations added so far.
+    pub fn remove_typical(mut self) -> Self {
+        self.typical.clear();
+        self
+    }
+
     /// Adds an expectation in the rule language: `standing, high => overhead > 0.6`.
     pub fn expect(mut self, text: impl Into<String>) -> Self {
         self.expectations.push(ExpectationDraft::Text(text.into()));
@@ -443,7 +543,11 @@ impl ModelBuilder {
                 ExpectationDraft::Value(expectation, origin) => rename(&expectation, &origin, &labels),
             })
             .collect::<Result<_>>()?;
-        Model::from_parts(labels.labels().to_vec(), rules, expectations)
+        let mut typical = Vec::new();
+        for draft in self.typical {
+            typical.extend(draft.resolve(labels.labels(), &names)?);
+        }
+        Model::from_parts(labels.labels().to_vec(), rules, expectations)?.with_typical(typical)
     }
 
     fn position(&self, name: &str) -> Result<usize> {
@@ -495,6 +599,18 @@ impl Draft {
             }
             Draft::Ids(rule) => Ok(rule),
             Draft::Rule(rule, origin) => transfer_rule(rule, &origin, labels),
+        }
+    }
+}
+
+impl CombinationDraft {
+    fn resolve(self, labels: &[Label], names: &Names<'_>) -> Result<Vec<Combination>> {
+        match self {
+            CombinationDraft::Text(text, weight) => {
+                Ok(vec![Combination::new(weight, text::parse::combination(&text, names)?)])
+            }
+            CombinationDraft::Values(list, origin) => combination::transfer(list, origin.labels(), labels),
+            CombinationDraft::Ids(combination) => Ok(vec![combination]),
         }
     }
 }

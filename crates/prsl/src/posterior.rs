@@ -121,13 +121,14 @@ impl Posterior {
         &self.marginals
     }
 
-    /// ln Z: how probable it is, given the beliefs, that all rules hold. From loopy propagation it is the Bethe value, which
+    /// ln Z: how probable it is, given the beliefs, that all rules hold, typical combinations counted 1 + w times. From loopy propagation it is the Bethe value, which
     /// may be too small or too large.
     pub fn log_evidence(&self) -> f64 {
         self.log_evidence
     }
 
-    /// P(rule holds | all other rules hold, evidence): small where everything else speaks against the rule.
+    /// P(rule holds | all other rules hold, evidence): small where everything else speaks against the rule. Typical
+    /// combinations have no say in it.
     pub fn agreement(&self, rule: RuleId) -> f64 {
         self.agreement[rule.index()]
     }
@@ -208,7 +209,7 @@ impl Posteriors {
 pub struct MostProbable {
     /// The category of every label, as positions in the labels' lists.
     pub assignment: Vec<usize>,
-    /// ln of the product of its beliefs and rule weights.
+    /// ln of the product of its beliefs and rule weights, and of the factor of typical combinations.
     pub log_weight: f64,
     /// No other explanation has a `log_weight` larger by more than this: 0 if that was proven, `None` if nothing is
     /// known about it. Among the n best explanations, those listed before it aside.

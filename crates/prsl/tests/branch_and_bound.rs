@@ -39,7 +39,7 @@ proptest! {
     /// Fourteen labels: wide noisy-or rules, clauses and counts no longer fit into small tables.
     #[test]
     fn wide_rules_are_searched_exactly(seed in any::<u64>(), n_rules in 1usize..12) {
-        let settings = RandomModel { n_labels: 14, n_rules, max_categories: 2, max_assignments: 1 << 14 };
+        let settings = RandomModel { n_labels: 14, n_rules, max_categories: 2, max_assignments: 1 << 14, max_typical: 9 };
         let (model, mut rng) = random_model(&settings, seed);
         let everywhere = model.label_ids().map(|label| prsl::Inhibition {
             label,

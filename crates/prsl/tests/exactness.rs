@@ -143,6 +143,9 @@ proptest! {
         for rule in model.rules().iter().rev() {
             builder = builder.add_rule(rule.clone());
         }
+        for combination in model.typical().iter().rev() {
+            builder = builder.add_typical(combination.clone());
+        }
         let reversed = JunctionTree::compile(&builder.build().unwrap()).unwrap().infer_batch(&rows);
         let posteriors = JunctionTree::compile(&model).unwrap().infer_batch(&rows);
         for row in 0..rows.n_rows() {

@@ -231,6 +231,14 @@ fn lines_stay_within_a_terminal() {
     assert!(shown.lines().all(|line| line.trim_end() == line), "{shown}");
 }
 
+#[test]
+fn a_typical_combination_is_called_so() {
+    let model = "label anger\nlabel joy\nlabel sad\nrule 0.9 mood: joy -> !sad\ntypical 3: anger, sad\ntypical 1e17: joy";
+    let evidence = Evidence::new().belief("anger", [0.7, 0.3]).observe("sad", "yes");
+    insta::assert_snapshot!(explain(model, evidence));
+    assert_eq!(explain(model, Evidence::new()).best.unwrap().typical, Some(1e17));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 600, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default()

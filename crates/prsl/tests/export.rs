@@ -98,6 +98,57 @@ fn other_formulas_too_large_for_a_table_are_refused() {
     insta::assert_snapshot!(error, @"counting in rule `half` needs about 4004000 clauses, more than the limit of 1048576; count fewer formulas at a time");
 }
 
+const TYPICAL: &str = "\
+label a prior 0.25
+label t
+label c: x, y, z prior 0.5, 0.25, 0.25
+rule 0.875: a -> t | x
+typical 6: a, t, x
+typical 0.5: y
+typical 1e17: t, z
+";
+
+#[test]
+fn typical_combinations_are_states_of_one_more_variable() {
+    let model = Model::parse(TYPICAL).unwrap();
+    let text = export(&model, &Evidence::new(), ExportFormat::Uai).unwrap();
+    insta::assert_snapshot!("typical_uai", text);
+    insta::assert_snapshot!("typical_uai_names", export_uai_names(&model).unwrap());
+    let uai = Uai::parse(&text);
+    let mut sums = Sums::new(&model);
+    for index in 0..uai.cardinalities.iter().product() {
+        let mut rest: usize = index;
+        let mut digit = |n: &usize| (rest % n, rest /= n).0;
+        let states: Vec<usize> = uai.cardinalities.iter().map(&mut digit).collect();
+        let place =
+            |scope: &[usize]| scope.iter().fold(0, |place, &v| place * uai.cardinalities[v] + states[v]);
+        let weight = uai.factors.iter().map(|(scope, values)| values[place(scope)]).product();
+        sums.add(&states[..3], weight);
+    }
+    let expected = prsl::Enumeration::compile(&model).unwrap().infer(&Evidence::new()).unwrap();
+    assert!((sums.total.ln() - expected.log_evidence()).abs() < 1e-12);
+    for (sum, expected) in sums.sums.iter().zip(expected.marginals()) {
+        assert!((sum / sums.total - expected).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn typical_combinations_are_exported_or_refused() {
+    let model = Model::parse(TYPICAL).unwrap();
+    let refused = export(&model, &Evidence::new(), ExportFormat::ProbLog).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the model with typical combinations of such weights needs a probability of 1e-17 for all others, more than \
+         the limit of 15 decimals, to which ProbLog rounds; export to UAI or BIF, or lower the weights"
+    );
+    let moderate = Model::parse(&TYPICAL.replace("1e17", "3")).unwrap();
+    for format in [ExportFormat::Bif, ExportFormat::ProbLog, ExportFormat::Dot] {
+        let text = export(&moderate, &Evidence::new(), format).unwrap();
+        insta::assert_snapshot!(format!("typical_{}", format.name()), text);
+    }
+    assert!(export(&model, &Evidence::new(), ExportFormat::Bif).is_ok());
+}
+
 #[test]
 fn evidence_that_does_not_fit_is_an_error() {
     let model = Model::parse(WAREHOUSE).unwrap();
@@ -136,7 +187,9 @@ proptest! {
         let mut assignment = vec![0; n_labels];
         loop {
             let beliefs: f64 = model.label_ids().map(|l| row[model.block(l)][assignment[l.index()]]).product();
-            let weight: f64 = model.rules().iter().map(|rule| rule.weight(&assignment)).product::<f64>() * beliefs;
+            let rules: f64 = model.rules().iter().map(|rule| rule.weight(&assignment)).product();
+            let typical = model.find_typical(&assignment).map_or(0.0, |place| model.typical()[place].weight());
+            let weight = rules * beliefs * (1.0 + typical);
             expected.add(&assignment, weight);
             actual.add(&assignment, uai.weight(&assignment));
             let Some(label) = (0..n_labels).find(|&l| assignment[l] + 1 < uai.cardinalities[l]) else { break };

@@ -49,6 +49,22 @@ fn a_good_model_has_no_findings() {
 }
 
 #[test]
+fn combinations_that_never_count_are_found() {
+    let text = "\
+rule 1 panic: alarm -> walking
+typical 3: normal, gait, high, alarm
+typical 0: walking, gait, low
+typical 2.5: overhead, standing, high
+";
+    let notes = findings(text).1.into_iter().filter(|finding| finding.code == "typical-combinations");
+    assert_eq!(
+        notes.map(|note| note.message).collect::<Vec<_>>(),
+        ["3 combinations are typical, the largest weight is 3"]
+    );
+    insta::assert_snapshot!(rendered(text));
+}
+
+#[test]
 fn contradictions_name_a_minimal_set() {
     insta::assert_snapshot!(rendered(
         "\

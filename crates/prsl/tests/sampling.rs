@@ -61,7 +61,7 @@ fn draws(n_samples: usize, seed: u64) -> Sampling {
 }
 
 fn random(n_labels: usize, n_rules: usize, max_categories: usize, seed: u64) -> (Model, BeliefMatrix) {
-    let settings = RandomModel { n_labels, n_rules, max_categories, max_assignments: 600 };
+    let settings = RandomModel { n_labels, n_rules, max_categories, max_assignments: 600, max_typical: 0 };
     let (model, mut rng) = random_model(&settings, seed);
     let mut rows = BeliefMatrix::new(&model);
     for _ in 0..2 {
@@ -256,7 +256,8 @@ fn gibbs_distance(model: &Model, row: &[f64], seed: u64) -> f64 {
 #[test]
 fn gibbs_samples_have_the_distribution_of_enumeration() {
     for seed in 0..12 {
-        let settings = RandomModel { n_labels: 4, n_rules: 5, max_categories: 4, max_assignments: 200 };
+        let settings =
+            RandomModel { n_labels: 4, n_rules: 5, max_categories: 4, max_assignments: 200, max_typical: 0 };
         let (model, mut rng) = random_model(&settings, seed);
         let mut soft = model.edit().retain_rules(|_| false);
         for rule in model.rules() {

@@ -157,7 +157,8 @@ impl Explanation {
             return paragraph(f, "  not affordable: ", 4, refused);
         }
         let Some(best) = &self.best else { return Ok(()) };
-        paragraph(f, &format!("  {:>8}  ", percent(best.probability)), 12, &self.choices(best))?;
+        let text = self.choices(best) + &typical(best);
+        paragraph(f, &format!("  {:>8}  ", percent(best.probability)), 12, &text)?;
         if !best.proven {
             return writeln!(f, "            the search was given up: something else may be more probable");
         }
@@ -170,7 +171,7 @@ impl Explanation {
             true => "equally probable: it differs in",
             false => "the runner-up differs in",
         };
-        let text = format!("{rank} {}", differences.join(", "));
+        let text = format!("{rank} {}{}", differences.join(", "), typical(runner_up));
         paragraph(f, &format!("  {:>8}  ", percent(runner_up.probability)), 12, &text)
     }
 
@@ -191,6 +192,12 @@ impl Explanation {
         }
         if texts.is_empty() { "(no labels)".to_owned() } else { texts.join(", ") }
     }
+}
+
+/// That a joint explanation is a typical combination, if it is one.
+fn typical(joint: &JointExplanation) -> String {
+    let weight = |weight: f64| format!(" (typical, weight {})", print::number(weight));
+    joint.typical.map_or_else(String::new, weight)
 }
 
 /// The label and whose belief it is.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::network::{Piece, Table, advance, pieces};
+use super::network::{Choice, Piece, Table, advance, choice, pieces};
 use super::{complement, number};
 use crate::error::Result;
 use crate::label::LabelId;
@@ -15,7 +15,7 @@ const KEYWORDS: [&str; 8] =
     ["network", "variable", "probability", "property", "type", "discrete", "default", "table"];
 
 pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
-    let pieces = pieces(model)?;
+    let (pieces, choice) = (pieces(model)?, choice(model)?);
     let names = Identifiers::new(model, &pieces);
     let mut text = header(model, &names);
     for label in model.label_ids() {
@@ -28,6 +28,12 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
             }
         }
         declare(&mut text, &rule_name(rule), &["true".to_owned(), "false".to_owned()]);
+    }
+    if let Some(choice) = &choice {
+        declare(&mut text, CHOICE, &choice_states(choice));
+        for label in model.label_ids() {
+            declare(&mut text, &choice_name(label), &["true".to_owned(), "false".to_owned()]);
+        }
     }
     for label in model.label_ids() {
         let values: Vec<_> = row[model.block(label)].iter().map(|&value| number(value)).collect();
@@ -63,7 +69,35 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
             }
         }
     }
+    if let Some(choice) = &choice {
+        write_choice(&mut text, model, &names, choice);
+    }
     Ok(text)
+}
+
+/// Which combination it is, and for every label whether it has the category that belongs to it.
+fn write_choice(text: &mut String, model: &Model, names: &Identifiers, choice: &Choice<'_>) {
+    let values: Vec<_> = choice.probabilities().into_iter().map(number).collect();
+    put(text, format_args!("\nprobability ( {CHOICE} ) {{\n  table {};\n}}\n", values.join(", ")));
+    let states = choice_states(choice);
+    for label in model.label_ids() {
+        begin(text, &choice_name(label), &[CHOICE, names.label(label)]);
+        for (category, name) in names.categories(label).iter().enumerate() {
+            for (state, combination) in states.iter().enumerate() {
+                entry(text, &[combination, name], f64::from(choice.admits(state, label, category)));
+            }
+        }
+        text.push_str("}\n");
+    }
+}
+
+fn choice_states(choice: &Choice<'_>) -> Vec<String> {
+    let combinations = (1..choice.weights.len()).map(|state| format!("combination_{state}"));
+    std::iter::once("other".to_owned()).chain(combinations).collect()
+}
+
+fn choice_name(label: LabelId) -> String {
+    format!("{CHOICE}_{}", label.index() + 1)
 }
 
 fn write_table(
@@ -96,6 +130,9 @@ fn write_table(
     text.push_str("}\n");
 }
 
+/// The node that says which typical combination it is; below it and each label another, to be observed.
+const CHOICE: &str = "T";
+
 /// What the file is, and which identifier stands for which name.
 fn header(model: &Model, names: &Identifiers) -> String {
     let mut text = String::from(
@@ -118,6 +155,16 @@ fn header(model: &Model, names: &Identifiers) -> String {
     let printer = Names::new(model.labels());
     for (index, rule) in model.rules().iter().enumerate() {
         put(&mut text, format_args!("// {}: {}\n", rule_name(index), print::rule(&printer, rule)));
+    }
+    if !model.typical().is_empty() {
+        text.push_str(
+            "// Observe T_1, T_2, ... as true too: one for each label, below the typical combinations.\n",
+        );
+    }
+    for (index, combination) in model.typical().iter().enumerate() {
+        let (weight, combined) = (print::number(combination.weight()), combination.categories());
+        let combined = print::combination(&printer, combined);
+        put(&mut text, format_args!("// combination_{}: typical {weight}: {combined}\n", index + 1));
     }
     text.push_str("network prsl {\n}\n");
     text
@@ -166,6 +213,10 @@ impl Identifiers {
             if let Piece::Chain(chain) = piece {
                 taken.extend((0..chain.links.len()).map(|step| step_name(rule, step).to_ascii_lowercase()));
             }
+        }
+        if !model.typical().is_empty() {
+            taken.insert(CHOICE.to_ascii_lowercase());
+            taken.extend(model.label_ids().map(|label| choice_name(label).to_ascii_lowercase()));
         }
         let labels = model.labels().iter().map(|label| identifier(label.name(), &mut taken)).collect();
         let categories = model

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::combination::Combination;
 use crate::formula::{Formula, Node, NodeId};
 use crate::label::{Label, LabelId};
 use crate::model::Model;
@@ -17,6 +18,8 @@ const WRAP: usize = 34;
 const CUT: usize = 240;
 /// How many categories of a label are shown.
 const MAX_CATEGORIES: usize = 12;
+/// How many typical combinations are shown.
+const MAX_COMBINATIONS: usize = 8;
 
 pub(super) fn write(model: &Model, row: &[f64]) -> String {
     let mut text = String::from(
@@ -38,8 +41,30 @@ pub(super) fn write(model: &Model, row: &[f64]) -> String {
             put(&mut text, format_args!("  {};\n", edge.text(label, index)));
         }
     }
+    if !model.typical().is_empty() {
+        put(&mut text, format_args!("  typical [{}];\n", typical_attributes(model, &names)));
+    }
     text.push_str("}\n");
     text
+}
+
+/// A note that lists the typical combinations of the largest weights.
+fn typical_attributes(model: &Model, names: &Names<'_>) -> String {
+    let mut sorted: Vec<&Combination> = model.typical().iter().collect();
+    sorted.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    let mut lines = vec!["typical".to_owned()];
+    for combination in sorted.iter().take(MAX_COMBINATIONS) {
+        let weight = print::number(combination.weight());
+        lines.extend(wrapped(&format!("{weight}: {}", print::combination(names, combination.categories()))));
+    }
+    if sorted.len() > MAX_COMBINATIONS {
+        lines.push(format!("and {} more", sorted.len() - MAX_COMBINATIONS));
+    }
+    let lines: Vec<_> = lines.iter().map(|line| escaped(line)).collect();
+    format!(
+        "shape=note, style=filled, fillcolor=\"#fffbeb\", color=\"#92400e\", label=\"{}\"",
+        lines.join("\\n")
+    )
 }
 
 /// Its name in bold, below it the categories, with their probabilities unless these are all the same.

@@ -31,21 +31,23 @@ pub enum ExportFormat {
     /// Rules over the same labels are multiplied into one factor, as some programs read only one for each scope.
     /// It has no names; [`export_uai_names`] tells what the numbers mean. A rule over many labels becomes a
     /// chain of auxiliary variables behind the labels. They leave marginals and the partition function as they
-    /// are; the most probable explanation too, unless a noisy-or with q strictly between 0 and 1 is among them.
+    /// are; the most probable explanation too, unless a noisy-or with q strictly between 0 and 1 is among them. Typical
+    /// combinations are the states of one more such variable, with which a maximum counts them w times, not 1 + w times.
     Uai,
     /// A Bayesian network in the Interchange Format, read by most graphical-model software.
     ///
-    /// Labels are roots; each rule is a node `R_1`, `R_2`, ... below its labels, **to be observed as `true`**.
+    /// Labels are roots; each rule is a node `R_1`, `R_2`, ... below its labels, **to be observed as `true`**; so is a node
+    /// `T_1`, `T_2`, ... below each label where there are typical combinations.
     /// Names are made fit for the format, and comments say which stands for which.
     Bif,
     /// A ProbLog program that asks for the probability of every category given that all rules hold.
     ///
-    /// ProbLog rounds numbers to 15 decimals when it reads them.
+    /// ProbLog rounds numbers to 15 decimals when it reads them, so typical combinations of huge weights are refused.
     ProbLog,
     /// A picture for Graphviz: labels as boxes, rules as rounded boxes between them.
     ///
     /// The surer a rule, the thicker its outline; a double outline is a rule without exceptions, red one that
-    /// more likely fails than holds, a dashed box a latent label. An arrow leads from condition to conclusion.
+    /// more likely fails than holds, a dashed box a latent label, a note the typical combinations. An arrow leads from condition to conclusion.
     Dot,
 }
 

@@ -1,5 +1,6 @@
 //! Rules as the pieces of a discrete network: a table each, or a chain where a table would be too large.
 
+use crate::combination::Combination;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
@@ -46,6 +47,54 @@ pub(super) struct Chain {
     pub(super) silent: f64,
     /// The weight when something fired.
     pub(super) fired: f64,
+}
+
+/// The factor of typical combinations as the sum over one more variable T: `other` or the combination s,
+///
+/// ```text
+/// S(y) = Σₜ w(t) ∏ⱼ [t = other or tⱼ = yⱼ],    w(other) = 1
+/// ```
+///
+/// so that each label meets T in a small table, whatever the number of labels.
+pub(super) struct Choice<'m> {
+    combinations: &'m [Combination],
+    /// w(t), `other` first.
+    pub(super) weights: Vec<f64>,
+}
+
+impl Choice<'_> {
+    /// [t = other or tⱼ = m].
+    pub(super) fn admits(&self, state: usize, label: LabelId, category: usize) -> bool {
+        state == 0 || self.combinations[state - 1].categories()[label.index()] == category
+    }
+
+    /// The weights as a distribution.
+    pub(super) fn probabilities(&self) -> Vec<f64> {
+        // Their sum may be too large for a number.
+        let largest = self.weights.iter().copied().fold(0.0, f64::max);
+        let scaled: Vec<f64> = self.weights.iter().map(|weight| weight / largest).collect();
+        let total: f64 = scaled.iter().sum();
+        scaled.into_iter().map(|weight| weight / total).collect()
+    }
+}
+
+/// The factor of typical combinations, if there are any.
+pub(super) fn choice(model: &Model) -> Result<Option<Choice<'_>>> {
+    let combinations = model.typical();
+    if combinations.is_empty() {
+        return Ok(None);
+    }
+    let entries = (combinations.len() + 1) as f64 * model.n_categories() as f64;
+    if entries > MAX_TOTAL {
+        return Err(Error::TooCostly {
+            what: format!("the model with its {} typical combinations", combinations.len()),
+            needed: format!("tables of about 2^{:.0} entries", entries.log2()),
+            limit: "2^24".to_owned(),
+            advice: "keep those of the largest weights".to_owned(),
+        });
+    }
+    let weights = std::iter::once(1.0).chain(combinations.iter().map(Combination::weight)).collect();
+    Ok(Some(Choice { combinations, weights }))
 }
 
 /// Every rule as a piece, in order.

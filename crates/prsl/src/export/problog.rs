@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::network::choice;
 use super::{complement, number};
 use crate::error::{Error, Result};
 use crate::formula::{Atom, Bound, Formula, Node};
@@ -14,6 +15,8 @@ use crate::text::print;
 
 /// The most clauses that the counts of one model are written with.
 const MAX_CLAUSES: usize = 1 << 20;
+/// The smallest share of everything that is no combination which keeps digits when it is rounded to 15 decimals.
+const MIN_PROBABILITY: f64 = 1e-6;
 
 pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
     let mut program = Program { model, text: String::new(), count_clauses: 0 };
@@ -25,6 +28,7 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
     for id in model.rule_ids() {
         program.rule(&names, id, model.rule(id))?;
     }
+    program.typical(&names)?;
     program.line("");
     for label in model.labels() {
         for category in label.categories() {
@@ -117,6 +121,39 @@ impl Program<'_> {
             }
         }
         self.line(&format!("evidence(rule({n}))."));
+        Ok(())
+    }
+
+    /// Which combination it is, if any: the labels have to agree with it.
+    fn typical(&mut self, names: &Names<'_>) -> Result<()> {
+        let model = self.model;
+        let Some(choice) = choice(model)? else { return Ok(()) };
+        let probabilities = choice.probabilities();
+        if probabilities[0] < MIN_PROBABILITY {
+            return Err(Error::TooCostly {
+                what: "the model with typical combinations of such weights".to_owned(),
+                needed: format!("a probability of {:.0e} for all others", probabilities[0]),
+                limit: "15 decimals, to which ProbLog rounds".to_owned(),
+                advice: "export to UAI or BIF, or lower the weights".to_owned(),
+            });
+        }
+        let facts: Vec<_> = probabilities
+            .iter()
+            .enumerate()
+            .map(|(state, &p)| format!("{}::combination({state})", number(p)))
+            .collect();
+        self.line(&format!("\n{}.", facts.join("; ")));
+        self.line("typical :- combination(0).");
+        for (index, combination) in model.typical().iter().enumerate() {
+            let (weight, categories) = (print::number(combination.weight()), combination.categories());
+            self.line(&format!("% typical {weight}: {}", print::combination(names, categories)));
+            let mut goals = vec![Goal::new(format!("combination({})", index + 1))];
+            goals.extend(model.labels().iter().zip(categories).map(|(label, &category)| {
+                Goal::new(takes(label, label.category(CategoryId::new(category))))
+            }));
+            self.clause("typical", &goals.iter().collect::<Vec<_>>());
+        }
+        self.line("evidence(typical).");
         Ok(())
     }
 

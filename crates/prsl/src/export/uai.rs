@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::network::{Piece, pieces};
+use super::network::{Piece, choice, pieces};
 use super::number;
 use crate::error::Result;
 use crate::model::Model;
@@ -56,6 +56,19 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
                 });
             }
         }
+    }
+    if let Some(choice) = choice(model)? {
+        let variable = cardinalities.len();
+        let states = 0..choice.weights.len();
+        cardinalities.push(states.len());
+        for label in model.label_ids() {
+            let categories = 0..model.label(label).n_categories();
+            let entry = |(state, category)| f64::from(choice.admits(state, label, category));
+            let all =
+                states.clone().flat_map(|state| categories.clone().map(move |category| (state, category)));
+            factors.push(Factor { scope: vec![variable, label.index()], values: all.map(entry).collect() });
+        }
+        factors.push(Factor { scope: vec![variable], values: choice.weights });
     }
     Ok(text(&cardinalities, &merged(factors)))
 }
@@ -122,6 +135,12 @@ pub fn export_uai_names(model: &Model) -> Result<String> {
             line("auxiliary", variable, 1, &name, "fired");
             variable += 1;
         }
+    }
+    if !model.typical().is_empty() {
+        line("auxiliary", variable, 0, "typical", "other");
+    }
+    for (state, combination) in model.typical().iter().enumerate() {
+        line("auxiliary", variable, state + 1, "typical", &model.combination_text(combination));
     }
     Ok(text)
 }

@@ -12,16 +12,19 @@ use crate::rule::RuleId;
 /// Exact inference by enumeration: exponential, and short enough to check by eye.
 ///
 /// ```text
-/// weight(y) = ∏ⱼ πⱼ(yⱼ) ∏ₖ φₖ(y)      Z = Σ_y weight(y)      P(lⱼ = m) = Σ_{y: yⱼ = m} weight(y) / Z
+/// weight(y) = ∏ⱼ πⱼ(yⱼ) ∏ₖ φₖ(y) S(y)    Z = Σ_y weight(y)      P(lⱼ = m) = Σ_{y: yⱼ = m} weight(y) / Z
 /// ```
 ///
-/// All in log space, so that no product underflows.
+/// All in log space, so that no product underflows. S is the factor of typical combinations, which the rules' agreement
+/// leaves out.
 #[derive(Clone, Debug)]
 pub struct Enumeration {
     model: Model,
     assignments: Vec<Vec<usize>>,
     /// ln φₖ(y), rules innermost.
     log_rules: Vec<f64>,
+    /// ln S(y).
+    log_typical: Vec<f64>,
 }
 
 impl Enumeration {
@@ -45,7 +48,8 @@ impl Enumeration {
             .iter()
             .flat_map(|assignment| model.rules().iter().map(|rule| rule.weight(assignment).ln()))
             .collect();
-        Ok(Self { model: model.clone(), assignments, log_rules })
+        let log_typical = assignments.iter().map(|assignment| model.log_typical(assignment)).collect();
+        Ok(Self { model: model.clone(), assignments, log_rules, log_typical })
     }
 
     /// All marginals, ln Z and every rule's agreement for one instance.
@@ -60,11 +64,12 @@ impl Enumeration {
         if log_evidence == f64::NEG_INFINITY {
             return Err(Error::Impossible { rules: self.conflict(row) });
         }
-        // P(R_k | R_-k) = Z / Z without rule k.
+        // P(R_k | R_-k) = Z / Z without rule k, combinations left out of both.
+        let log_rules = log_sum_exp(&self.log_weights_of_rules(row, None));
         let agreement = self
             .model
             .rule_ids()
-            .map(|rule| (log_evidence - log_sum_exp(&self.log_weights(row, Some(rule)))).exp())
+            .map(|rule| (log_rules - log_sum_exp(&self.log_weights_of_rules(row, Some(rule)))).exp())
             .collect();
         let (model, engine) = (self.model.clone(), Engine::Enumeration);
         let marginals = self.marginals(&log_weights, log_evidence);
@@ -111,6 +116,12 @@ impl Enumeration {
 
     /// ln weight(y) of every assignment y, with one rule left out if asked.
     fn log_weights(&self, row: &[f64], without: Option<RuleId>) -> Vec<f64> {
+        let log_rules = self.log_weights_of_rules(row, without);
+        log_rules.iter().zip(&self.log_typical).map(|(rules, typical)| rules + typical).collect()
+    }
+
+    /// The same without combinations.
+    fn log_weights_of_rules(&self, row: &[f64], without: Option<RuleId>) -> Vec<f64> {
         let n_rules = self.model.rules().len();
         let log_row: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
         let weigh = |(y, assignment): (usize, &Vec<usize>)| {

@@ -50,7 +50,11 @@ pub(crate) struct Factors {
 
 impl Factors {
     pub(crate) fn new(model: &Model) -> Self {
-        let states = States::new(model);
+        Self::with_states(model, States::new(model))
+    }
+
+    /// The same with states of their own for categories that no rule tells apart.
+    pub(crate) fn with_states(model: &Model, states: States) -> Self {
         let list = model.rule_ids().map(|rule| Factor::new(model, &states, rule)).collect();
         Self { model: model.clone(), states, list }
     }
@@ -164,7 +168,16 @@ impl States {
         Self { of_category, representatives }
     }
 
-    /// The same for one label and some rules: the state of each category, and the first category of each state.
+    /// A state for every category, whatever the rules say.
+    pub(crate) fn of_categories(model: &Model) -> Self {
+        let sizes = || model.labels().iter().map(|label| label.n_categories());
+        Self {
+            of_category: sizes().map(|n| (0..n).collect()).collect(),
+            representatives: sizes().map(|n| (0..n).map(CategoryId::new).collect()).collect(),
+        }
+    }
+
+    /// Of one label and some rules: the state of each category, and the first category of each state.
     pub(crate) fn of_label(model: &Model, rules: &[RuleId], label: LabelId) -> (Vec<usize>, Vec<CategoryId>) {
         let categories = || (0..model.label(label).n_categories()).map(CategoryId::new);
         let mut signatures: Vec<Vec<u64>> = categories().map(|_| Vec::new()).collect();

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::factor::{Factor, Factors, Shape, States};
 use super::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
+use super::typical::Typical;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::label::LabelId;
@@ -45,7 +46,8 @@ impl Default for GibbsSettings {
 /// split what is possible into islands between which more labels would have to change at once than a block has: a
 /// chain then never leaves the island of its start, and how many samples come from which island says nothing.
 /// Several chains with different starts show that there are islands, not how much weight each has. A chain of
-/// rules such as `a <-> b`, `b <-> c`, and so on over ten labels is one example. [`JunctionTree`](crate::JunctionTree)
+/// rules such as `a <-> b`, `b <-> c`, and so on over ten labels is one example. A typical combination of large weight
+/// is an island too: every other chain starts from one, and among combinations chains move freely. [`JunctionTree`](crate::JunctionTree)
 /// has none of these limits, and is to be preferred wherever it fits.
 ///
 /// ```
@@ -64,6 +66,7 @@ pub struct Gibbs {
     states: States,
     settings: GibbsSettings,
     rules: Vec<Constraint>,
+    typical: Typical,
     /// For each label the rules that speak about it, and its place in each.
     of_label: Vec<Vec<(usize, usize)>>,
     /// The rules that labels are drawn jointly for, and those of each label.
@@ -96,7 +99,11 @@ const RESTLESS: f64 = 0.2;
 impl Gibbs {
     /// Prepares a model of any size.
     pub fn compile(model: &Model, settings: GibbsSettings) -> Self {
-        let factors = Factors::new(model);
+        // Combinations tell all categories apart.
+        let factors = match model.typical() {
+            [] => Factors::new(model),
+            _ => Factors::with_states(model, States::of_categories(model)),
+        };
         let rules: Vec<Constraint> =
             factors.list.iter().map(|factor| Constraint::new(factor, &factors.scope(factor))).collect();
         let mut gibbs = Self {
@@ -104,6 +111,7 @@ impl Gibbs {
             states: factors.states,
             settings,
             rules,
+            typical: Typical::new(model),
             of_label: vec![Vec::new(); model.labels().len()],
             strong: Vec::new(),
             strong_of_label: vec![Vec::new(); model.labels().len()],
@@ -136,12 +144,13 @@ impl Gibbs {
     }
 
     fn sample(&self, row: &[f64], n: usize, mut rng: ChaCha8Rng) -> Result<Samples> {
-        let beliefs = self.beliefs(row);
+        let (beliefs, combinations) = (self.beliefs(row), self.typical.weights(row));
         let mut chains: Vec<Chain<'_>> = Vec::new();
-        for _ in 0..self.settings.chains.clamp(1, n.max(1)) {
-            let mut chain = Chain::new(self, &beliefs, ChaCha8Rng::from_rng(&mut rng));
+        for place in 0..self.settings.chains.clamp(1, n.max(1)) {
+            let mut chain = Chain::new(self, &beliefs, &combinations, ChaCha8Rng::from_rng(&mut rng));
             match chains.first() {
                 None => self.start(&mut chain, row)?,
+                Some(_) if place % 2 == 1 && chain.move_to_combination() => {}
                 Some(first) if !chain.search(false) => chain.move_to(first.start.clone()),
                 Some(_) => {}
             }
@@ -257,6 +266,8 @@ struct Touched {
 struct Chain<'g> {
     gibbs: &'g Gibbs,
     beliefs: &'g [Vec<f64>],
+    /// How much each combination weighs beyond what it weighs without.
+    combinations: &'g [f64],
     rng: ChaCha8Rng,
     start: Vec<usize>,
     states: Vec<usize>,
@@ -267,11 +278,12 @@ struct Chain<'g> {
 }
 
 impl<'g> Chain<'g> {
-    fn new(gibbs: &'g Gibbs, beliefs: &'g [Vec<f64>], rng: ChaCha8Rng) -> Self {
+    fn new(gibbs: &'g Gibbs, beliefs: &'g [Vec<f64>], combinations: &'g [f64], rng: ChaCha8Rng) -> Self {
         let n_labels = beliefs.len();
         let mut chain = Self {
             gibbs,
             beliefs,
+            combinations,
             rng,
             start: Vec::new(),
             states: Vec::new(),
@@ -311,6 +323,32 @@ impl<'g> Chain<'g> {
                 self.resample(&block);
             }
         }
+        self.exchange_combination();
+    }
+
+    /// Where the chain is at a combination s of weight w, a share w / (1 + w) of its weight is the combination's own: so often
+    /// another one takes its place, in proportion to what they weigh.
+    fn exchange_combination(&mut self) {
+        let typical = self.gibbs.model.typical();
+        if let Some(place) = self.gibbs.model.find_typical(&self.categories) {
+            let weight = typical[place].weight();
+            if self.rng.random::<f64>() * (1.0 + weight) < weight {
+                self.move_to_combination();
+            }
+        }
+    }
+
+    /// Goes to a combination, drawn in proportion to what they weigh; whether any is possible.
+    fn move_to_combination(&mut self) -> bool {
+        // Models without combinations draw nothing here.
+        if self.combinations.is_empty() {
+            return false;
+        }
+        let drawn = draw(self.combinations, &mut self.rng);
+        if let Some(place) = drawn {
+            self.move_to(self.gibbs.model.typical()[place].categories().to_vec());
+        }
+        drawn.is_some()
     }
 
     /// Some labels that strong rules tie together, whatever their states.
@@ -396,7 +434,7 @@ impl<'g> Chain<'g> {
             };
             product.multiply(rule.weight(outcome));
         }
-        product.ln()
+        product.ln() + self.gibbs.model.log_typical(&self.categories)
     }
 
     /// Searches for a possible assignment by changing one label of a broken rule at a time, from the largest beliefs

@@ -11,6 +11,7 @@ pub(crate) mod loopy;
 pub(crate) mod mpe;
 pub(crate) mod sampler;
 pub(crate) mod semiring;
+pub(crate) mod typical;
 
 pub use branch_and_bound::{BranchAndBound, SearchLimits};
 pub use choice::{ExplanationEngine, MAX_EXPLANATION_WORK, MAX_WORK, MarginalEngine};

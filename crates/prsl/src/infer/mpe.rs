@@ -4,6 +4,7 @@ use super::junction_tree::network::Split;
 use super::junction_tree::runner::{Aim, Answer, Compilation, Runner};
 use super::junction_tree::{Cost, Limits};
 use super::semiring::MaxProduct;
+use super::typical::Typical;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
@@ -25,6 +26,7 @@ use crate::posterior::{Engine, MostProbable};
 /// ```
 pub struct MaxProductTree {
     runner: Runner<MaxProduct>,
+    typical: Typical,
 }
 
 /// A plan for [`MaxProductTree`], whose cost is known and whose tables are not laid out yet.
@@ -42,7 +44,9 @@ impl MaxProductPlan {
     }
 
     pub(crate) fn tree(&self) -> Result<MaxProductTree> {
-        Ok(MaxProductTree { runner: self.compilation.runner()? })
+        let runner: Runner<MaxProduct> = self.compilation.runner()?;
+        let typical = Typical::new(&runner.model);
+        Ok(MaxProductTree { runner, typical })
     }
 }
 
@@ -80,13 +84,29 @@ impl MaxProductTree {
 
     /// The most probable explanation of a row of completed beliefs, `None` if it is impossible.
     pub fn best_row(&self, row: &[f64]) -> Option<MostProbable> {
+        let best = self.best_by_rules(row)?;
+        self.with_combinations(row, 1, vec![best]).pop()
+    }
+
+    /// The same without combinations.
+    fn best_by_rules(&self, row: &[f64]) -> Option<MostProbable> {
         let answer = self.runner.one(row);
         self.decode(row, answer)
     }
 
+    /// The `n` best explanations, given those without combinations, none of them if nothing is possible.
+    fn with_combinations(&self, row: &[f64], n: usize, found: Vec<MostProbable>) -> Vec<MostProbable> {
+        let bound = Some(f64::NEG_INFINITY); // what is not listed weighs less than what is
+        self.typical.rerank(row, n, found, bound, Engine::JunctionTree)
+    }
+
     /// The most probable explanation of every row, `None` where the evidence is impossible.
     pub fn best_batch(&self, rows: &BeliefMatrix) -> Vec<Option<MostProbable>> {
-        self.runner.batch(rows, |row, answer| self.decode(row, answer))
+        let best = |row: &[f64], answer: Answer| {
+            let best = self.decode(row, answer)?;
+            self.with_combinations(row, 1, vec![best]).pop()
+        };
+        self.runner.batch(rows, best)
     }
 
     /// The `n` most probable explanations, best first; fewer if no more are possible.
@@ -94,10 +114,14 @@ impl MaxProductTree {
     /// After Lawler: what is left when an explanation is taken out falls into one part per label, in which the
     /// labels before it agree with that explanation and it does not.
     pub fn top(&self, row: &[f64], n: usize) -> Vec<MostProbable> {
+        self.with_combinations(row, n, self.top_by_rules(row, n))
+    }
+
+    fn top_by_rules(&self, row: &[f64], n: usize) -> Vec<MostProbable> {
         let mut found: Vec<MostProbable> = Vec::new();
         // Each part: how many labels are settled, the row that describes it, and its best explanation.
         let mut parts: Vec<(usize, Vec<f64>, MostProbable)> =
-            self.best_row(row).map(|best| (0, row.to_vec(), best)).into_iter().collect();
+            self.best_by_rules(row).map(|best| (0, row.to_vec(), best)).into_iter().collect();
         while found.len() < n {
             let better = |a: &usize, b: &usize| {
                 parts[*a].2.log_weight.total_cmp(&parts[*b].2.log_weight).then(b.cmp(a))
@@ -113,7 +137,7 @@ impl MaxProductTree {
                 let chosen = block.start + best.assignment[label];
                 let mut other = part.clone();
                 other[chosen] = 0.0;
-                if let Some(best) = self.best_row(&other) {
+                if let Some(best) = self.best_by_rules(&other) {
                     parts.push((label, other, best));
                 }
                 let belief = part[chosen];
@@ -157,7 +181,7 @@ impl MaxProductTree {
                 assignment.push(best);
             }
             let Some((label, best)) = tied else {
-                let log_weight = self.model().log_weight(row, &assignment);
+                let log_weight = self.model().log_weight_of_rules(row, &assignment);
                 return Some(MostProbable::proven(assignment, log_weight, Engine::JunctionTree));
             };
             let block = self.model().block(label);

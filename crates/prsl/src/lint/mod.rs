@@ -1,5 +1,5 @@
 //! What is questionable about a model that is well formed: rules that contradict each other, say nothing, or say it
-//! twice, and expectations that fail.
+//! twice, combinations that never count, and expectations that fail.
 //!
 //! ```
 //! use prsl::Document;
@@ -20,6 +20,7 @@
 //! ```
 
 mod calibrators;
+mod combinations;
 mod engine;
 mod expectations;
 pub(crate) mod logic;
@@ -180,4 +181,6 @@ fn without_inference(report: &mut Report<'_>) {
     let constant = rules::check(report);
     probabilities::check(report, &constant);
     calibrators::check(report);
+    combinations::check(report);
+    combinations::count(report);
 }

@@ -58,7 +58,8 @@ fn negation(report: &Report<'_>, rule: RuleId) -> Option<String> {
 
 fn unused_labels(report: &mut Report<'_>) {
     let model = report.model();
-    let mut used = vec![false; model.labels().len()];
+    // A combination speaks about every label.
+    let mut used = vec![!model.typical().is_empty(); model.labels().len()];
     for label in model.rules().iter().flat_map(|rule| rule.scope()) {
         used[label.index()] = true;
     }

@@ -19,7 +19,7 @@ use crate::rule::RuleId;
 /// The largest model text that is read, in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// A model together with the text it was read from: where each label, rule and expectation stands.
+/// A model together with the text it was read from: where each label, rule, combination and expectation stands.
 ///
 /// ```
 /// use prsl::{Document, RuleId};
@@ -34,6 +34,7 @@ pub struct Document {
     model: Model,
     label_spans: Vec<Range<usize>>,
     rule_spans: Vec<Range<usize>>,
+    typical_spans: Vec<Range<usize>>,
     expectation_spans: Vec<Range<usize>>,
 }
 
@@ -51,7 +52,13 @@ impl Document {
         rule_spans: Vec<Range<usize>>,
         expectation_spans: Vec<Range<usize>>,
     ) -> Self {
-        Self { source, model, label_spans, rule_spans, expectation_spans }
+        let typical_spans = Vec::new();
+        Self { source, model, label_spans, rule_spans, typical_spans, expectation_spans }
+    }
+
+    /// The same document, with the places of its combinations.
+    pub(crate) fn with_typical_spans(self, typical_spans: Vec<Range<usize>>) -> Self {
+        Self { typical_spans, ..self }
     }
 
     /// A model as the text that it prints as.
@@ -82,6 +89,11 @@ impl Document {
     /// Where a rule stands.
     pub fn rule_span(&self, rule: RuleId) -> Range<usize> {
         self.rule_spans[rule.index()].clone()
+    }
+
+    /// Where the combination at a position among all combinations stands.
+    pub fn typical_span(&self, combination: usize) -> Range<usize> {
+        self.typical_spans[combination].clone()
     }
 
     /// Where the expectation at a position among all expectations stands.

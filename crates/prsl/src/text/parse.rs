@@ -12,6 +12,7 @@ use super::expression::Expression;
 use super::lex::{self, Kind, Sign, Token};
 use super::{Document, MAX_BYTES};
 use crate::calibrate::Calibrator;
+use crate::combination::{self, Combination};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::error::{Error, Result};
 use crate::expectation::{Comparison, Condition, Expectation, Given};
@@ -23,7 +24,9 @@ use crate::noisy_or::{Inhibition, NoisyOr};
 use crate::rule::{Body, Rule};
 
 /// The words that begin a statement.
-pub(super) const STATEMENTS: [&str; 5] = ["label", "calibrate", "rule", "noisy_or", "expect"];
+pub(super) const STATEMENTS: [&str; 6] = ["label", "calibrate", "rule", "noisy_or", "typical", "expect"];
+/// A combination in which every label is `no`, where nothing is called like this.
+pub(super) const NONE: &str = "none";
 /// The words that cannot be names unless quoted.
 pub(super) const RESERVED: [&str; 14] = [
     "not", "and", "or", "xor", "in", "of", "true", "false", "at_least", "at_most", "exactly", "prior",
@@ -92,6 +95,7 @@ pub(super) fn document(source: &str) -> Result<Document> {
     let mut rule_spans: Vec<Range<usize>> = Vec::new();
     let mut rule_names: HashMap<String, usize> = HashMap::new();
     let mut calibrators: HashMap<LabelId, (Calibrator, usize)> = HashMap::new();
+    let mut typical = Typical::default();
     let mut expectations = Vec::new();
     let mut expectation_spans = Vec::new();
     let mut comparisons = MAX_COMPARISONS;
@@ -119,6 +123,8 @@ pub(super) fn document(source: &str) -> Result<Document> {
                     expectation_spans.push(span_of(statement));
                 })
             }
+            Some("typical") => typical_statement(&mut cursor)
+                .and_then(|combination| typical.add(combination, span_of(statement), source, errors.len())),
             Some("rule" | "noisy_or") => rule_statement(&mut cursor).and_then(|(rule, name_span)| {
                 if let (Some(name), Some(span)) = (rule.name(), name_span)
                     && let Some(first) = rule_names.insert(name.to_owned(), statement[0].span.start)
@@ -131,8 +137,9 @@ pub(super) fn document(source: &str) -> Result<Document> {
                 rule_spans.push(span_of(statement));
                 Ok(())
             }),
-            _ => Err(cursor
-                .expected("a line that begins with `label`, `calibrate`, `rule`, `noisy_or` or `expect`")),
+            _ => Err(cursor.expected(
+                "a line that begins with `label`, `calibrate`, `rule`, `noisy_or`, `typical` or `expect`",
+            )),
         };
         comparisons = cursor.comparisons.get();
         if readable(statement) {
@@ -148,8 +155,9 @@ pub(super) fn document(source: &str) -> Result<Document> {
         let label = &mut labels[label.index()];
         *label = label.clone().with_calibrator(calibrator);
     }
-    let model = Model::from_parts(labels, rules, expectations)?;
-    Ok(Document { source: source.to_owned(), model, label_spans, rule_spans, expectation_spans })
+    let model = Model::from_parts(labels, rules, expectations)?.with_typical(typical.list)?;
+    let document = Document::from_parts(source.to_owned(), model, label_spans, rule_spans, expectation_spans);
+    Ok(document.with_typical_spans(typical.spans))
 }
 
 /// Reads a formula that stands alone.
@@ -160,6 +168,11 @@ pub(crate) fn formula(source: &str, names: &Names<'_>) -> Result<Formula> {
 /// Reads an expectation that stands alone, without its keyword.
 pub(crate) fn expectation(source: &str, names: &Names<'_>) -> Result<Expectation> {
     alone(source, names, expectation_statement, Error::Text)
+}
+
+/// Reads the categories of a combination that stand alone.
+pub(crate) fn combination(source: &str, names: &Names<'_>) -> Result<Vec<usize>> {
+    alone(source, names, combined_categories, Error::Text)
 }
 
 /// Reads something that stands alone: all of the text, or the errors in it.
@@ -347,6 +360,82 @@ fn inhibitions(cursor: &mut Cursor<'_>) -> Parsed<NoisyOr> {
         }
         if !cursor.eat(Sign::Comma) {
             return Ok(NoisyOr::new(inhibitions));
+        }
+    }
+}
+
+/// The combinations read so far.
+#[derive(Default)]
+struct Typical {
+    list: Vec<Combination>,
+    spans: Vec<Range<usize>>,
+    first_stated: HashMap<Vec<usize>, usize>,
+}
+
+impl Typical {
+    fn add(
+        &mut self,
+        combination: Combination,
+        span: Range<usize>,
+        source: &str,
+        n_errors: usize,
+    ) -> Parsed<()> {
+        if let Some(first) = self.first_stated.insert(combination.categories().to_vec(), span.start) {
+            let first = first_in_line(source, first, n_errors);
+            return Err(Diagnostic::new(span, "the same combination is stated twice")
+                .with_help(format!("the first is {first}; keep one of the two")));
+        }
+        self.list.push(combination);
+        self.spans.push(span);
+        Ok(())
+    }
+}
+
+/// `typical W: CATEGORY, ...` or `typical W: none`
+fn typical_statement(cursor: &mut Cursor<'_>) -> Parsed<Combination> {
+    cursor.advance();
+    let weight = cursor.weight("the combination's weight")?;
+    cursor.expect_sign(Sign::Colon)?;
+    Ok(Combination::new(weight, combined_categories(cursor)?))
+}
+
+/// The category of every label; of yes/no labels that are not named, `no`.
+fn combined_categories(cursor: &mut Cursor<'_>) -> Parsed<Vec<usize>> {
+    let labels = cursor.names().labels();
+    let start = cursor.span().start;
+    let is_none = matches!(cursor.names().bare(NONE), Bare::Unknown) && cursor.eat_word(NONE);
+    let given = if is_none { vec![None; labels.len()] } else { named_categories(cursor)? };
+    cursor.finish(if is_none { "the next line" } else { "`,` or the next line" })?;
+    combination::completed(labels, &given).map_err(|missing| {
+        let label = &labels[missing.index()];
+        let message = format!("the combination names no category of label `{}`", label.name());
+        Diagnostic::new(start..cursor.last_end(), message)
+            .with_help(format!("only yes/no labels may be left out; add one of {}", listed(label)))
+    })
+}
+
+/// `CATEGORY, ...`: the category of every label that is named.
+fn named_categories(cursor: &mut Cursor<'_>) -> Parsed<Vec<Option<usize>>> {
+    let labels = cursor.names().labels();
+    let mut given = vec![None; labels.len()];
+    loop {
+        if cursor.at == cursor.tokens.len() {
+            return Err(cursor.expected("a category, a label or `none`"));
+        }
+        let start = cursor.span().start;
+        let atom = cursor.possibly_negated_atom()?;
+        let span = start..cursor.last_end();
+        let name = labels[atom.label().index()].name();
+        let Some(category) = atom.single() else {
+            return Err(Diagnostic::new(span, format!("several categories of label `{name}` are left"))
+                .with_help("a combination has one category of each label"));
+        };
+        if given[atom.label().index()].replace(category.index()).is_some() {
+            return Err(Diagnostic::new(span, format!("label `{name}` is named twice in one combination"))
+                .with_help("keep one of the two"));
+        }
+        if !cursor.eat(Sign::Comma) {
+            return Ok(given);
         }
     }
 }
@@ -567,6 +656,19 @@ impl<'a> Cursor<'a> {
         Err(Diagnostic::new(span, format!("{what} is {number}, expected a number from 0 to 1")))
     }
 
+    /// A number of at least 0.
+    fn weight(&mut self, what: &str) -> Parsed<f64> {
+        let span = self.span();
+        // No keyword is near to a number.
+        let number = self
+            .number(&format!("{what}, a number of at least 0"))
+            .map_err(|error| Diagnostic { help: None, ..error })?;
+        if number >= 0.0 {
+            return Ok(number + 0.0);
+        }
+        Err(Diagnostic::new(span, format!("{what} is {number}, expected a number of at least 0")))
+    }
+
     fn numbers(&mut self, what: &str) -> Parsed<(Vec<f64>, Range<usize>)> {
         let start = self.span().start;
         let mut numbers = vec![self.probability(what)?];
@@ -640,9 +742,22 @@ impl<'a> Cursor<'a> {
 
     /// An atom that is not negated.
     fn plain_atom(&mut self) -> Parsed<Atom> {
+        self.positive_atom(false)
+    }
+
+    /// The same, also where it is written with a negation: `!alarm`.
+    fn possibly_negated_atom(&mut self) -> Parsed<Atom> {
+        let mut negate = false;
+        while self.eat(Sign::Not) || self.eat_word("not") {
+            negate = !negate;
+        }
+        self.positive_atom(negate)
+    }
+
+    fn positive_atom(&mut self, negate: bool) -> Parsed<Atom> {
         let start = self.span().start;
         let (atom, negated) = self.atom()?;
-        if !negated {
+        if negated == negate {
             return Ok(atom);
         }
         let others = (0..self.n_categories(&atom)).map(CategoryId::new).filter(|&c| !atom.contains(c));

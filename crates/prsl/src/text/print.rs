@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::lex::is_identifier;
-use super::parse::{RESERVED, STATEMENTS};
+use super::parse::{NONE, RESERVED, STATEMENTS};
 use crate::calibrate::Calibrator;
 use crate::expectation::{Comparison, Condition, Expectation, Given};
 use crate::formula::{Atom, Bound, Formula, Node};
@@ -29,6 +29,11 @@ impl fmt::Display for Model {
         gap(f, !self.labels().is_empty() && !self.rules().is_empty())?;
         for stated in self.rules() {
             writeln!(f, "{}", rule(&names, stated))?;
+        }
+        gap(f, !(self.labels().is_empty() || self.typical().is_empty()))?;
+        for typical in self.typical() {
+            let (weight, categories) = (number(typical.weight()), typical.categories());
+            writeln!(f, "typical {weight}: {}", combination(&names, categories))?;
         }
         gap(f, !(self.labels().is_empty() || self.expectations().is_empty()))?;
         for expected in self.expectations() {
@@ -237,6 +242,21 @@ pub(crate) fn formula(names: &Names<'_>, formula: &Formula) -> String {
         texts.push(text);
     }
     texts.pop().expect("a formula has at least one node")
+}
+
+/// The categories of a combination: all but the `no` of yes/no labels.
+pub(crate) fn combination(names: &Names<'_>, categories: &[usize]) -> String {
+    let labels = names.labels();
+    let named = crate::combination::named(labels, categories);
+    let texts: Vec<_> =
+        named.into_iter().map(|(label, category)| atom(names, &Atom::new(label, category))).collect();
+    match (&texts[..], labels) {
+        ([], [first, ..]) if !matches!(names.bare(NONE), Bare::Unknown) => {
+            format!("{}={}", name(first.name()), name(&first.categories()[categories[0]]))
+        }
+        ([], _) => NONE.to_owned(),
+        (texts, _) => texts.join(", "),
+    }
 }
 
 /// An expectation without its keyword.

@@ -8,7 +8,8 @@ use prsl::Model;
 const LABELS: [&str; 5] = ["plain", "\"two words\"", "größe", "\"label\"", "\"quo\\\"te\\u{2028}\""];
 const CATEGORIES: [&str; 4] = ["a", "\"in\"", "\"1st\"", "ß"];
 
-/// A model of one to five labels and up to `max_rules` rules, hard ones and noisy-ors among them.
+/// A model of one to five labels and up to `max_rules` rules, hard ones and noisy-ors among them, and up to three
+/// typical combinations.
 pub fn model(max_rules: usize) -> impl Strategy<Value = Model> {
     prop::collection::vec((2_usize..5, any::<bool>(), 0_usize..3, probability()), 1..=5)
         .prop_flat_map(move |labels| {
@@ -17,11 +18,12 @@ pub fn model(max_rules: usize) -> impl Strategy<Value = Model> {
                 labels.iter().enumerate().map(|(index, label)| declaration(index, label)).collect();
             let binary = labels.iter().map(|(size, bare, ..)| *size == 2 && *bare).collect::<Vec<_>>();
             let rules = prop::collection::vec(rule(sizes.clone(), binary.clone()), 0..=max_rules);
+            let typical = typical(sizes.clone(), binary.clone());
             let expectations = prop::collection::vec(expectation(sizes, binary), 0..3);
-            (Just(declarations), rules, expectations)
+            (Just(declarations), rules, typical, expectations)
         })
-        .prop_map(|(labels, rules, expectations)| {
-            let text = [labels, rules, expectations].concat().join("\n");
+        .prop_map(|(labels, rules, typical, expectations)| {
+            let text = [labels, rules, typical, expectations].concat().join("\n");
             Model::parse(&text).unwrap_or_else(|error| panic!("{text}\n{error}"))
         })
 }
@@ -127,6 +129,25 @@ fn rule(sizes: Vec<usize>, binary: Vec<bool>) -> impl Strategy<Value = String> {
         4 => (probability(), formula(sizes, binary)).prop_map(|(p, formula)| format!("rule {p:?}: {formula}")),
         1 => noisy_or,
     ]
+}
+
+/// Up to three combinations, no two of them the same.
+fn typical(sizes: Vec<usize>, binary: Vec<bool>) -> impl Strategy<Value = Vec<String>> {
+    let combination = prop::collection::vec(any::<Index>(), sizes.len());
+    let weight = prop_oneof![Just(0.0), Just(1e17), 0.0..10.0];
+    prop::collection::vec((combination, weight), 0..4).prop_map(move |combinations| {
+        let mut texts = std::collections::BTreeMap::new();
+        for (combination, weight) in combinations {
+            let categories: Vec<usize> =
+                combination.iter().zip(&sizes).map(|(category, &size)| category.index(size)).collect();
+            let named = (0..sizes.len()).map(|label| {
+                let names: &[&str] = if binary[label] { &["yes", "no"] } else { &CATEGORIES };
+                format!("{}={}", LABELS[label], names[categories[label]])
+            });
+            texts.insert(named.collect::<Vec<_>>().join(", "), weight);
+        }
+        texts.into_iter().map(|(categories, weight)| format!("typical {weight:?}: {categories}")).collect()
+    })
 }
 
 fn expectation(sizes: Vec<usize>, binary: Vec<bool>) -> impl Strategy<Value = String> {

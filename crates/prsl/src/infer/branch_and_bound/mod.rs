@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::enumeration::minimal_subset;
 use super::loopy::{Loopy, LoopySettings};
+use super::typical::Typical;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
@@ -57,6 +58,7 @@ pub struct BranchAndBound {
     costs: Costs,
     /// Guesses an explanation to begin with.
     loopy: Loopy,
+    typical: Typical,
     limits: SearchLimits,
 }
 
@@ -70,7 +72,8 @@ impl BranchAndBound {
     pub fn compile_with(model: &Model, limits: SearchLimits) -> Result<Self> {
         // A guess: not worth a second try.
         let settings = LoopySettings { max_sweeps: 5, retry: false, ..LoopySettings::default() };
-        Ok(Self { costs: Costs::new(model)?, loopy: Loopy::compile_with(model, settings)?, limits })
+        let loopy = Loopy::compile_with(&model.without_typical(), settings)?;
+        Ok(Self { costs: Costs::new(model)?, loopy, typical: Typical::new(model), limits })
     }
 
     /// The model it was compiled from.
@@ -114,23 +117,34 @@ impl BranchAndBound {
             bound.drop_dominated();
         }
         let guess = || self.loopy.best_row(row).map(|guess| guess.assignment);
-        let mut found = cheapest(bound, n, guess, &mut budget);
-        if found.assignments.is_empty() && found.others < f64::INFINITY {
-            found.assignments.push((f64::INFINITY, vec![0; self.model().labels().len()]));
-        }
+        let found = cheapest(bound, n, guess, &mut budget);
         let explain = |(cost, assignment): (f64, Vec<usize>)| MostProbable {
-            log_weight: self.model().log_weight(row, &assignment),
+            log_weight: self.model().log_weight_of_rules(row, &assignment),
             assignment,
             gap: Some((cost - found.others).max(0.0)),
             engine: Engine::BranchAndBound,
         };
-        found.assignments.into_iter().map(explain).collect()
+        let by_rules = found.assignments.into_iter().map(explain).collect();
+        let best = self.typical.rerank(row, n, by_rules, Some(-found.others), Engine::BranchAndBound);
+        if best.is_empty() && found.others < f64::INFINITY { vec![self.nothing_found(row)] } else { best }
+    }
+
+    /// Any assignment, of which nothing is known.
+    fn nothing_found(&self, row: &[f64]) -> MostProbable {
+        let assignment = vec![0; self.model().labels().len()];
+        MostProbable {
+            log_weight: self.model().log_weight(row, &assignment),
+            assignment,
+            gap: Some(f64::INFINITY),
+            engine: Engine::BranchAndBound,
+        }
     }
 
     /// A smallest set of rules that together exclude everything that an impossible row allows.
     pub(crate) fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
-        minimal_subset(self.model().rule_ids().collect(), |kept| {
-            let rest = self.model().edit().retain_rules(|rule| kept.contains(&rule)).build();
+        let model = self.model().without_typical();
+        minimal_subset(model.rule_ids().collect(), |kept| {
+            let rest = model.edit().retain_rules(|rule| kept.contains(&rule)).build();
             let engine = rest.and_then(|model| Self::compile_with(&model, self.limits));
             engine.is_ok_and(|engine| engine.best_row(row).is_none())
         })

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::infer::branch_and_bound::BranchAndBound;
 use crate::infer::semiring::SumProduct;
+use crate::infer::typical::{Mixture, Typical};
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
@@ -60,6 +61,8 @@ pub struct JunctionTree {
     quick: Option<Runner<SumProduct>>,
     /// Without signs, or what that would take.
     careful: Result<Runner<SumProduct>>,
+    /// What combinations add to the answers of the plans, which know nothing of them.
+    typical: Typical,
     /// For every category whether the rules exclude it whatever the beliefs, once that was asked.
     excluded: OnceLock<Vec<bool>>,
     /// How to go back through the careful plan, once samples were asked for.
@@ -79,15 +82,15 @@ impl JunctionTree {
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
         let compilation = Compilation::new(model, Aim::Sum, Split::Signed, limits)?;
         let runner = compilation.runner()?;
-        let (excluded, walk) = (OnceLock::new(), OnceLock::new());
+        let (typical, excluded, walk) = (Typical::new(model), OnceLock::new(), OnceLock::new());
         if !compilation.is_signed() {
-            return Ok(Self { quick: None, careful: Ok(runner), excluded, walk });
+            return Ok(Self { quick: None, careful: Ok(runner), typical, excluded, walk });
         }
         // The same plan without signs; if that is too large, perhaps another one is not.
         let careful = compilation.without_signs()?.runner().or_else(|_| {
             Compilation::new(model, Aim::Sum, Split::Or, limits).and_then(|compilation| compilation.runner())
         });
-        Ok(Self { quick: Some(runner), careful, excluded, walk })
+        Ok(Self { quick: Some(runner), careful, typical, excluded, walk })
     }
 
     /// The model it was compiled from.
@@ -141,10 +144,11 @@ impl JunctionTree {
         if answer.log_total == f64::NEG_INFINITY {
             return Err(self.conflict(row));
         }
+        let (log_evidence, marginals) = self.finished(row, answer);
         Ok(Posterior {
             model: self.model().clone(),
-            log_evidence: answer.log_total,
-            marginals: self.normalized(answer),
+            log_evidence,
+            marginals,
             agreement,
             engine: Engine::JunctionTree,
             stopped,
@@ -153,11 +157,12 @@ impl JunctionTree {
 
     /// All marginals and ln Z for many rows; a row that is impossible does not disturb the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
-        let finish = |answer: Answer| (answer.log_total, self.normalized(answer), Stopped::Exact);
         let answers = match &self.quick {
-            None => self.any().batch(rows, |_, answer| finish(answer)),
+            None => self.any().batch(rows, |row, answer| (self.finished(row, answer), Stopped::Exact)),
             Some(quick) => {
-                let sound = |row: &[f64], answer: Answer| self.is_sound(row, &answer).then(|| finish(answer));
+                let sound = |row: &[f64], answer: Answer| {
+                    self.is_sound(row, &answer).then(|| (self.finished(row, answer), Stopped::Exact))
+                };
                 let answers =
                     quick.batch_or(rows, |row, answer| answer.and_then(|answer| sound(row, answer)));
                 let left: Vec<usize> = (0..answers.len()).filter(|&row| answers[row].is_none()).collect();
@@ -166,23 +171,21 @@ impl JunctionTree {
                 answers.into_iter().map(done).collect()
             }
         };
-        let log_evidence = answers.iter().map(|(log_evidence, ..)| *log_evidence).collect();
-        let stopped = answers.iter().map(|(_, _, stopped)| *stopped).collect();
-        let marginals = answers.into_iter().flat_map(|(_, marginals, _)| marginals).collect();
+        let log_evidence = answers.iter().map(|((log_evidence, _), _)| *log_evidence).collect();
+        let stopped = answers.iter().map(|(_, stopped)| *stopped).collect();
+        let marginals = answers.into_iter().flat_map(|((_, marginals), _)| marginals).collect();
         let (model, engine) = (self.model().clone(), Engine::JunctionTree);
         Posteriors { model, marginals, log_evidence, engine, stopped }
     }
 
     /// Rows that lost digits: without signs where that fits, else as good as it gets.
-    fn again(&self, rows: &BeliefMatrix) -> Vec<(f64, Vec<f64>, Stopped)> {
+    fn again(&self, rows: &BeliefMatrix) -> Vec<((f64, Vec<f64>), Stopped)> {
         match &self.careful {
-            Ok(careful) => {
-                careful.batch(rows, |_, answer| (answer.log_total, self.normalized(answer), Stopped::Exact))
-            }
+            Ok(careful) => careful.batch(rows, |row, answer| (self.finished(row, answer), Stopped::Exact)),
             Err(_) => (0..rows.n_rows())
                 .map(|row| {
                     let (answer, _, stopped) = self.imprecise_with_agreement(rows.row(row));
-                    (answer.log_total, self.normalized(answer), stopped)
+                    (self.finished(rows.row(row), answer), stopped)
                 })
                 .collect(),
         }
@@ -195,7 +198,9 @@ impl JunctionTree {
         let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
         let useless = !(answer.log_total.is_finite() && error < 1e-3);
         if useless && !precise {
-            let best = BranchAndBound::compile(self.model()).map(|search| search.best_row(row));
+            // The sum of the rules alone is in doubt, so combinations are left out.
+            let rules = self.model().without_typical();
+            let best = BranchAndBound::compile(&rules).map(|search| search.best_row(row));
             match best {
                 Ok(None) => answer.log_total = f64::NEG_INFINITY,
                 // Z is at least the weight of any one assignment.
@@ -211,9 +216,11 @@ impl JunctionTree {
     /// were not there". `None` where even that leaves nothing possible.
     pub fn without_each_rule(&self, row: &[f64]) -> Result<Vec<Option<Vec<f64>>>> {
         let answers = self.careful()?.without_each(row);
-        let marginals =
-            |answer: Answer| (answer.log_total > f64::NEG_INFINITY).then(|| self.normalized(answer));
-        Ok(answers.into_iter().map(marginals).collect())
+        let marginals = |(rule, answer): (RuleId, Answer)| {
+            let mixture = self.typical.mixture_without(row, answer.log_total, Some(rule));
+            (answer.log_total > f64::NEG_INFINITY).then(|| self.mixed(&mixture, answer))
+        };
+        Ok(self.model().rule_ids().zip(answers).map(marginals).collect())
     }
 
     /// A smallest set of rules that together exclude everything that an impossible row allows.
@@ -254,6 +261,18 @@ impl JunctionTree {
                 |masses| masses.iter().map(|&mass| mass == 0.0).collect(),
             )
         })
+    }
+
+    /// ln Z and the marginals of a row, combinations included.
+    fn finished(&self, row: &[f64], answer: Answer) -> (f64, Vec<f64>) {
+        let mixture = self.typical.mixture(row, answer.log_total);
+        (mixture.log_evidence, self.mixed(&mixture, answer))
+    }
+
+    fn mixed(&self, mixture: &Mixture, answer: Answer) -> Vec<f64> {
+        let mut marginals = self.normalized(answer);
+        self.typical.mix(mixture, &mut marginals);
+        marginals
     }
 
     fn normalized(&self, answer: Answer) -> Vec<f64> {

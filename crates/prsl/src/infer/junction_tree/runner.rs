@@ -366,6 +366,12 @@ impl<S: Semiring> Runner<S> {
         workspace.collect(&self.plan)
     }
 
+    /// ln of what the labels that no rule speaks about contribute to Z: 0 but for rounding.
+    pub(super) fn log_unspoken(&self, row: &[f64]) -> f64 {
+        let unspoken = self.model.label_ids().filter(|label| self.belief_leaves[label.index()].is_none());
+        unspoken.map(|label| row[self.model.block(label)].iter().sum::<f64>().ln()).sum()
+    }
+
     /// The largest relative difference between Z and the sum over a label's categories that it equals.
     fn inconsistency<R: Semiring, const L: usize>(&self, workspace: &Workspace<R, L>) -> [f64; L] {
         let mut worst = [0.0; L];

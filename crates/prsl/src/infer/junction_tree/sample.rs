@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A fired variable has a state of its own in each of the two tables that are joined, so it is entries of tables that
-//! the walk keeps, and not states of variables. Checked in `samples_have_the_distribution_of_enumeration`.
+//! the walk keeps, and not states of variables. Where the model has typical combinations, a sample is one of them as often as
+//! they have a share in Z, and a walk otherwise. Checked in `samples_have_the_distribution_of_enumeration`.
 
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -25,6 +26,7 @@ use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
 use crate::infer::semiring::{Semiring, SumProduct};
+use crate::infer::typical::{Mixture, Typical};
 use crate::label::LabelId;
 
 impl JunctionTree {
@@ -58,7 +60,8 @@ impl JunctionTree {
 
     fn source(&self) -> Result<Source<'_>> {
         let runner = self.careful()?;
-        Ok(Source { runner, walk: self.walk.get_or_init(|| Walk::new(&runner.plan)) })
+        let walk = self.walk.get_or_init(|| Walk::new(&runner.plan));
+        Ok(Source { runner, walk, typical: &self.typical })
     }
 }
 
@@ -66,6 +69,7 @@ impl JunctionTree {
 struct Source<'t> {
     runner: &'t Runner<SumProduct>,
     walk: &'t Walk,
+    typical: &'t Typical,
 }
 
 impl Source<'_> {
@@ -111,8 +115,8 @@ impl Source<'_> {
             if workspace.is_suspicious(lane) {
                 return self.sample_in_logarithms(row, sampling.n_samples, rng);
             }
-            (log_totals[lane] > f64::NEG_INFINITY)
-                .then(|| self.walk_back(workspace, lane, row, sampling.n_samples, rng))
+            self.mixture(row, log_totals[lane])
+                .map(|mixture| self.walk_back(workspace, lane, row, &mixture, sampling.n_samples, rng))
         };
         rows.iter().enumerate().map(sample).collect()
     }
@@ -121,7 +125,14 @@ impl Source<'_> {
     fn sample_in_logarithms(&self, row: &[f64], n: usize, rng: ChaCha8Rng) -> Option<Samples> {
         let mut workspace: Workspace<<SumProduct as Semiring>::Log, 1> = self.runner.workspace();
         let [log_total] = self.runner.collect(&mut workspace, &[row]);
-        (log_total > f64::NEG_INFINITY).then(|| self.walk_back(&workspace, 0, row, n, rng))
+        let mixture = self.mixture(row, log_total)?;
+        Some(self.walk_back(&workspace, 0, row, &mixture, n, rng))
+    }
+
+    /// How often a sample is a combination, given what the plan's tables come to; `None` if nothing is possible.
+    fn mixture(&self, row: &[f64], log_total: f64) -> Option<Mixture> {
+        let log_rest = log_total + self.runner.log_unspoken(row);
+        (log_rest > f64::NEG_INFINITY).then(|| self.typical.mixture(row, log_rest))
     }
 
     fn walk_back<S: Semiring, const L: usize>(
@@ -129,6 +140,7 @@ impl Source<'_> {
         workspace: &Workspace<S, L>,
         lane: usize,
         row: &[f64],
+        mixture: &Mixture,
         n: usize,
         rng: ChaCha8Rng,
     ) -> Samples {
@@ -145,8 +157,11 @@ impl Source<'_> {
         };
         let mut samples = Vec::with_capacity(n);
         for _ in 0..n {
-            walker.run(self.walk);
-            samples.push(self.categories(row, &mut walker));
+            let combination = self.typical.sample(mixture, &mut walker.rng);
+            samples.push(combination.unwrap_or_else(|| {
+                walker.run(self.walk);
+                self.categories(row, &mut walker)
+            }));
         }
         samples
     }

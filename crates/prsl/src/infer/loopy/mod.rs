@@ -13,6 +13,7 @@ use crate::evidence::Evidence;
 use crate::infer::enumeration::minimal_subset;
 use crate::infer::junction_tree::runner::Aim;
 use crate::infer::semiring::{MaxProduct, SumProduct};
+use crate::infer::typical::Typical;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, Stopped};
@@ -115,7 +116,7 @@ impl LoopySettings {
 /// Rules send messages to their labels until the messages come to rest. Where the rules and labels form no circle the
 /// answers are exact; elsewhere they are usually close, and sometimes far off: every answer says whether the messages
 /// came to rest, which is a good sign and no proof. `log_evidence` is the Bethe value, which may be too small or
-/// too large.
+/// too large; typical combinations are weighed against it, so that their share is approximate too.
 ///
 /// ```
 /// use prsl::{Evidence, Loopy, Model};
@@ -135,6 +136,7 @@ pub struct Loopy {
     settings: LoopySettings,
     sum: Propagation<SumProduct>,
     max: Propagation<MaxProduct>,
+    typical: Typical,
 }
 
 /// A joint explanation by loopy propagation, and how it came about.
@@ -176,6 +178,7 @@ impl Loopy {
             settings,
             sum: Propagation::compile(model, Aim::Sum, settings)?,
             max: Propagation::compile(model, Aim::Maximum, settings.for_explanations())?,
+            typical: Typical::new(model),
         })
     }
 
@@ -204,26 +207,21 @@ impl Loopy {
         if answer.log_evidence == f64::NEG_INFINITY {
             return Err(self.impossible(row));
         }
-        Ok(Posterior {
-            model: self.model.clone(),
-            log_evidence: answer.log_evidence,
-            stopped: answer.stopped,
-            agreement: answer.agreement.clone(),
-            marginals: self.normalized(answer),
-            engine: Engine::Loopy,
-        })
+        let (stopped, agreement) = (answer.stopped, answer.agreement.clone());
+        let (log_evidence, marginals) = self.finished(row, answer);
+        let (model, engine) = (self.model.clone(), Engine::Loopy);
+        Ok(Posterior { model, marginals, log_evidence, agreement, engine, stopped })
     }
 
     /// All marginals and ln Z for many rows; a row that is impossible does not disturb the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
-        let finish =
-            |_: &[f64], answer: Answer| (answer.log_evidence, answer.stopped, self.normalized(answer));
+        let finish = |row: &[f64], answer: Answer| (answer.stopped, self.finished(row, answer));
         let answers = self.sum.batch(rows, finish);
         Posteriors {
             model: self.model.clone(),
-            log_evidence: answers.iter().map(|answer| answer.0).collect(),
-            stopped: answers.iter().map(|answer| answer.1).collect(),
-            marginals: answers.into_iter().flat_map(|answer| answer.2).collect(),
+            log_evidence: answers.iter().map(|(_, (log_evidence, _))| *log_evidence).collect(),
+            stopped: answers.iter().map(|(stopped, _)| *stopped).collect(),
+            marginals: answers.into_iter().flat_map(|(_, (_, marginals))| marginals).collect(),
             engine: Engine::Loopy,
         }
     }
@@ -245,9 +243,16 @@ impl Loopy {
         self.max.batch(rows, |row, answer| self.decode(row, answer))
     }
 
+    /// What propagation makes of the best weights, or a combination that weighs more.
+    fn decode(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
+        let Decoded { best, stopped } = self.decode_by_rules(row, answer)?;
+        let best = self.typical.rerank(row, 1, vec![best], None, Engine::Loopy).pop()?;
+        Some(Decoded { best, stopped })
+    }
+
     /// The assignment behind the best weights: each label's best category, the first of equal ones. Where rules tell
     /// equal ones apart, what is best for other labels depends on which is taken: it is held, and the rest asked again.
-    fn decode(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
+    fn decode_by_rules(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
         if answer.log_evidence == f64::NEG_INFINITY {
             return None;
         }
@@ -274,7 +279,7 @@ impl Loopy {
         }
         let first = |label| first_best(&masses[self.model.block(label)]);
         let assignment: Vec<usize> = self.model.label_ids().map(first).collect();
-        let log_weight = self.model.log_weight(row, &assignment);
+        let log_weight = self.model.log_weight_of_rules(row, &assignment);
         let best = MostProbable { assignment, log_weight, gap: None, engine: Engine::Loopy };
         Some(Decoded { best, stopped })
     }
@@ -294,6 +299,14 @@ impl Loopy {
             }
         }
         ties
+    }
+
+    /// ln Z and the marginals of a row, combinations included.
+    fn finished(&self, row: &[f64], answer: Answer) -> (f64, Vec<f64>) {
+        let mixture = self.typical.mixture(row, answer.log_evidence);
+        let mut marginals = self.normalized(answer);
+        self.typical.mix(&mixture, &mut marginals);
+        (mixture.log_evidence, marginals)
     }
 
     fn normalized(&self, answer: Answer) -> Vec<f64> {

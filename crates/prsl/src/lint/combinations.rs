@@ -1,0 +1,50 @@
+//! Typical combinations that never count, and how many there are.
+
+use super::Severity;
+use super::report::Report;
+use crate::combination::Combination;
+use crate::rule::RuleId;
+
+/// Runs all of these checks.
+pub(super) fn check(report: &mut Report<'_>) {
+    let model = report.model();
+    for (place, combination) in model.typical().iter().enumerate() {
+        let excludes = |rule: &RuleId| model.rule(*rule).weight(combination.categories()) == 0.0;
+        match model.rule_ids().find(excludes) {
+            Some(rule) => excluded(report, place, rule),
+            None if combination.weight() == 0.0 => without_weight(report, place),
+            None => {}
+        }
+    }
+}
+
+/// How many there are.
+pub(super) fn count(report: &mut Report<'_>) {
+    let typical = report.model().typical();
+    let message = match typical {
+        [] => return,
+        [_] => "one combination is typical".to_owned(),
+        many => {
+            let largest = many.iter().map(Combination::weight).fold(0.0, f64::max);
+            let largest = crate::text::print::number(largest);
+            format!("{} combinations are typical, the largest weight is {largest}", many.len())
+        }
+    };
+    report.add(Severity::Note, "typical-combinations", 0..0, message);
+}
+
+fn excluded(report: &mut Report<'_>, place: usize, rule: RuleId) {
+    let message = format!("this combination never counts: rule {} excludes it", report.quoted(rule));
+    let related = report.related(rule, "this excludes it");
+    let span = report.document().typical_span(place);
+    let finding = report.add(Severity::Warning, "excluded-combination", span, message);
+    finding.help = Some("remove it, or make what excludes it less certain".to_owned());
+    finding.related = vec![related];
+}
+
+fn without_weight(report: &mut Report<'_>, place: usize) {
+    let span = report.document().typical_span(place);
+    let message = "this combination has weight 0, so it has no effect".to_owned();
+    let finding = report.add(Severity::Warning, "no-effect", span, message);
+    finding.help = Some("remove it, or give it another weight".to_owned());
+}
