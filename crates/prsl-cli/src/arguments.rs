@@ -84,7 +84,7 @@ pub struct Question {
     /// yes/no labels, by the label. Empty cells of a label share what the others leave of 1; a label without any
     /// takes its prior.
     #[arg(required = true)]
-    beliefs: Option<PathBuf>,
+    pub beliefs: Option<PathBuf>,
     /// Divide each belief by its sum, instead of refusing those that do not sum to 1
     #[arg(long)]
     pub normalize: bool,
