@@ -11,7 +11,8 @@ use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
 use crate::{
-    check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate, style,
+    calibrate, check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate,
+    style,
 };
 
 const EXAMPLES: &str = "\
@@ -46,6 +47,7 @@ enum Command {
     Predict(predict::Arguments),
     Explain(explain::Arguments),
     Evaluate(evaluate::Arguments),
+    Calibrate(calibrate::Arguments),
     Plot(plot::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),
@@ -63,6 +65,7 @@ impl Arguments {
             Command::Predict(arguments) => arguments.run(),
             Command::Explain(arguments) => arguments.run(),
             Command::Evaluate(arguments) => arguments.run(),
+            Command::Calibrate(arguments) => arguments.run(),
             Command::Plot(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
