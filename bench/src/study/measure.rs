@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use prsl::{
-    BeliefMatrix, BranchAndBound, Cost, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree, Model,
+    BeliefMatrix, BranchAndBound, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree, Model,
     MostProbable, Posteriors, SearchLimits, Stopped,
 };
 
-use super::{Case, EXACT_UP_TO, Measure, Measured, Method, SLOW_PLAN, Setting, Task};
+use super::{Case, EXACT_UP_TO, Measure, Measured, Method, SLOW_TREE, Setting, Task};
 use crate::statistics::{correlation, mean};
 use crate::thread_cpu_time;
 
@@ -81,22 +81,16 @@ impl Study<'_> {
         engine.map_err(|error| self.measured.refused.push(format!("no {what}: {error}"))).ok()
     }
 
-    /// As many rows as a plan of this cost is asked about.
-    fn rows_for(&self, cost: Cost) -> BeliefMatrix {
-        let most = if cost.multiply_adds > SLOW_PLAN.0 { SLOW_PLAN.1 } else { usize::MAX };
-        self.case.rows.slice(0..self.case.rows.n_rows().min(most))
-    }
-
     fn exact_marginals(&mut self) -> Option<Posteriors> {
         if self.measured.n_labels > EXACT_UP_TO {
             return None;
         }
         let engine = JunctionTree::compile_within(&self.case.model, LIMITS);
         let engine = self.compiled("exact marginals", engine)?;
-        let rows = self.rows_for(engine.cost());
+        let rows = &self.case.rows;
         let n_rows = rows.n_rows();
         self.measured.n_exact_rows = n_rows;
-        let exact = self.timed(Task::Marginals, n_rows, || engine.infer_batch(&rows));
+        let exact = self.timed(Task::Marginals, n_rows, || engine.infer_batch(rows));
         self.measured.n_imprecise = (0..n_rows).filter(|&row| !is_precise(&exact, row)).count();
         Some(exact)
     }
@@ -141,7 +135,8 @@ impl Study<'_> {
         }
         let engine = MaxProductTree::compile_within(&self.case.model, LIMITS);
         let Some(engine) = self.compiled("max-product tree", engine) else { return Vec::new() };
-        let rows = self.rows_for(engine.cost());
+        let most = if engine.cost().multiply_adds > SLOW_TREE.0 { SLOW_TREE.1 } else { usize::MAX };
+        let rows = self.case.rows.slice(0..self.case.rows.n_rows().min(most));
         let best = self.timed(Task::Tree, rows.n_rows(), || engine.best_batch(&rows));
         best.into_iter().map(|best| best.map(|best| best.assignment)).collect()
     }

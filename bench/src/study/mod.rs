@@ -146,8 +146,9 @@ pub struct Draw {
 
 /// The sizes at which the authors published models, with the names they gave them.
 pub const GOLDEN_SIZES: [(usize, &str); 3] = [(5, "small"), (10, "medium"), (30, "almostLarge")];
-/// A plan that takes more multiply-adds a row than this is asked about so many rows only.
-const SLOW_PLAN: (f64, usize) = (3e7, 4);
+/// A max-product tree that takes more multiply-adds a row than this is asked about so many rows only: branch and bound knows
+/// the explanations of all rows.
+const SLOW_TREE: (f64, usize) = (3e7, 4);
 /// Above this size no plan is asked for.
 const EXACT_UP_TO: usize = 60;
 

@@ -1,7 +1,7 @@
 //! The study's report.
 
 use super::headline::{Figure, headlines};
-use super::{Draw, EXACT_UP_TO, Measure, Measured, Method, SLOW_PLAN, Setting, Source, Task};
+use super::{Draw, EXACT_UP_TO, Measure, Measured, Method, SLOW_TREE, Setting, Source, Task};
 use crate::boxplot::{BoxPlot, Group, Scale};
 use crate::document::Block;
 use crate::statistics::bootstrap;
@@ -345,10 +345,10 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
     let mut points = vec![
         format!("Own simulations: {} models of each size with {} rows each, seed {}.", draw.replications, draw.rows, draw.seed),
         format!(
-            "Exact marginals: junction tree, 4 GiB of memory, up to {EXACT_UP_TO} labels. A plan, of the max-product tree too, \
-             that takes more than {:.0} million multiply-adds a row is asked about the first {} rows of its model only.",
-            SLOW_PLAN.0 / 1e6,
-            SLOW_PLAN.1
+            "Exact marginals: junction tree, 4 GiB of memory, up to {EXACT_UP_TO} labels. A max-product tree that takes more than \
+             {:.0} million multiply-adds a row is asked about the first {} rows of its model only.",
+            SLOW_TREE.0 / 1e6,
+            SLOW_TREE.1
         ),
         "Exact explanations: max-product tree where it fits into 4 GiB, else branch and bound with proof, up to a minute a row. A \
          guess counts if it is as probable as the exact explanation."

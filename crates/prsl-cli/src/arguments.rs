@@ -11,7 +11,8 @@ use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
 use crate::{
-    check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate, style,
+    calibrate, check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate,
+    style,
 };
 
 const EXAMPLES: &str = "\
@@ -46,6 +47,7 @@ enum Command {
     Predict(predict::Arguments),
     Explain(explain::Arguments),
     Evaluate(evaluate::Arguments),
+    Calibrate(calibrate::Arguments),
     Plot(plot::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),
@@ -63,6 +65,7 @@ impl Arguments {
             Command::Predict(arguments) => arguments.run(),
             Command::Explain(arguments) => arguments.run(),
             Command::Evaluate(arguments) => arguments.run(),
+            Command::Calibrate(arguments) => arguments.run(),
             Command::Plot(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
@@ -84,7 +87,7 @@ pub struct Question {
     /// yes/no labels, by the label. Empty cells of a label share what the others leave of 1; a label without any
     /// takes its prior.
     #[arg(required = true)]
-    beliefs: Option<PathBuf>,
+    pub beliefs: Option<PathBuf>,
     /// Divide each belief by its sum, instead of refusing those that do not sum to 1
     #[arg(long)]
     pub normalize: bool,

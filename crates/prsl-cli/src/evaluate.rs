@@ -68,7 +68,7 @@ impl Arguments {
     /// Answers all rows, and scores the answers.
     pub fn run(self) -> Result<ExitCode> {
         let question = &self.question;
-        let (model, beliefs) = (question.model.as_path(), question.beliefs.as_path());
+        let (model, beliefs) = (question.model.as_path(), question.beliefs());
         labeled::check("evaluate", [("MODEL", model), ("BELIEFS", beliefs), ("TRUTH", &self.truth)])?;
         let file = ModelFile::read(&question.model)?;
         let reader = labeled::open(file.document.model(), question, &self.truth)?;

@@ -23,7 +23,7 @@ pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a
 
 /// Opens both tables.
 pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledReader> {
-    let beliefs = BeliefReader::new(model, TableReader::open(&question.beliefs)?, question.options())?;
+    let beliefs = BeliefReader::new(model, TableReader::open(question.beliefs())?, question.options())?;
     let options = TruthOptions { ignore_extra: question.ignore_extra };
     let truths = TruthReader::new(model, TableReader::open(truth)?, options)?;
     Ok(LabeledReader::new(beliefs, truths))

@@ -1,6 +1,7 @@
 //! The `prsl` command: write rules down, check them, ask them, read why.
 
 mod arguments;
+mod calibrate;
 mod check;
 mod completions;
 mod demo;

@@ -98,7 +98,7 @@ impl Arguments {
     }
 
     fn question(&self) -> Question {
-        let beliefs = self.beliefs.clone().unwrap_or_default();
+        let beliefs = self.beliefs.clone();
         let (normalize, ignore_extra, memory) = (self.normalize, self.ignore_extra, self.memory);
         Question { model: self.model.clone(), beliefs, normalize, ignore_extra, memory }
     }
@@ -133,7 +133,7 @@ impl Arguments {
 }
 
 fn influence(model: &Model, question: &Question) -> Result<String> {
-    let table = TableReader::open(&question.beliefs)?;
+    let table = TableReader::open(question.beliefs())?;
     let mut beliefs = BeliefReader::new(model, table, question.options())?;
     let mut effects = Effects::compile(model, question.limits())?;
     let mut left = INFLUENCE_ROWS;

@@ -17,6 +17,7 @@ fn all_help_texts() {
         "predict",
         "explain",
         "evaluate",
+        "calibrate",
         "plot",
         "export",
         "demo",

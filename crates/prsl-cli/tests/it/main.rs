@@ -1,5 +1,6 @@
 //! The `prsl` command as its users meet it: arguments and files in, text, files and exit codes out.
 
+mod calibrate;
 mod cases;
 mod check;
 mod demo;

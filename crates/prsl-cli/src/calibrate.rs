@@ -1,0 +1,264 @@
+//! `prsl calibrate`: what the classifiers say, corrected by what turned out to be true.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use prsl::{BeliefMatrix, CalibrationData, CalibrationMethod, Calibrator, Label, LabelId, Model};
+use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, TruthOptions, TruthReader};
+use unicode_width::UnicodeWidthStr;
+
+use crate::model::ModelFile;
+use crate::progress::{Progress, grouped};
+use crate::style::{self, styled};
+use crate::{labeled, output};
+
+/// Fit calibrators to known truths, so that a belief of 0.9 is right nine times in ten
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl calibrate warehouse.prsl beliefs.csv truth.csv -o calibrated.prsl
+  prsl calibrate warehouse.prsl beliefs.csv truth.csv --method platt --labels feet,alarm -o calibrated.prsl
+  prsl calibrate warehouse.json beliefs.parquet truth.parquet -o calibrated.json
+
+TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, \
+true and false), and a row for each row of BELIEFS. Use rows that the classifiers were not trained on.
+
+Each label is fitted by itself, to the rows in which its classifier gives a belief and its truth is known. Beliefs are taken raw: \
+calibrators that the model already has do not apply, and those of the labels that are fitted are replaced. `auto` takes, \
+label by label, the kind with the smallest log loss in 5-fold cross-validation, which may be none at all. `platt` is for labels \
+of two categories; others get `dirichlet` instead.
+
+The table shows the mean log loss and the expected calibration error (15 bins) of the raw and of the calibrated beliefs, on the rows \
+they were fitted to. A truth of probability 0 counts as 1e-300.
+
+The model is written as text, or as JSON if the name of the output ends in .json. Comments of a model text are not kept.")]
+pub struct Arguments {
+    /// The model, `.prsl` text or JSON; `-` is standard input
+    model: PathBuf,
+    /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
+    beliefs: PathBuf,
+    /// The truths, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
+    truth: PathBuf,
+    /// The file for the calibrated model
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+    /// The kind of calibrator
+    #[arg(long, default_value = "auto")]
+    method: Method,
+    /// Only these labels, separated by commas; the others keep the calibrators they have [default: all]
+    #[arg(long, value_name = "LABELS", value_delimiter = ',')]
+    labels: Vec<String>,
+    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
+    #[arg(long)]
+    normalize: bool,
+    /// Skip columns that the model does not know, instead of refusing them
+    #[arg(long)]
+    ignore_extra: bool,
+}
+
+/// The kind of calibrator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Method {
+    /// Whichever of the others is best, or none at all
+    Auto,
+    /// Log-odds times a slope plus an intercept, for labels of two categories
+    Platt,
+    /// Any map that does not fall, for each category
+    Isotonic,
+    /// One number: how much less sure to be
+    Temperature,
+    /// A linear map of log beliefs
+    Dirichlet,
+    /// How often the truth is what when the classifier says what
+    Confusion,
+}
+
+impl From<Method> for CalibrationMethod {
+    fn from(method: Method) -> CalibrationMethod {
+        match method {
+            Method::Auto => CalibrationMethod::Auto,
+            Method::Platt => CalibrationMethod::Platt,
+            Method::Isotonic => CalibrationMethod::Isotonic,
+            Method::Temperature => CalibrationMethod::Temperature,
+            Method::Dirichlet => CalibrationMethod::Dirichlet,
+            Method::Confusion => CalibrationMethod::Confusion,
+        }
+    }
+}
+
+/// The calibrator of a label, and what it gains.
+struct Fit {
+    label: String,
+    calibrator: Calibrator,
+    n_rows: usize,
+    /// Before and after.
+    log_loss: [f64; 2],
+    calibration_error: [f64; 2],
+}
+
+impl Arguments {
+    /// Fits, writes the model, and shows what was gained.
+    pub fn run(self) -> Result<ExitCode> {
+        let files = [("MODEL", &self.model), ("BELIEFS", &self.beliefs), ("TRUTH", &self.truth)];
+        labeled::check("calibrate", files.map(|(name, path)| (name, path.as_path())))?;
+        let file = ModelFile::read(&self.model)?;
+        let model = file.document.model();
+        let labels = self.chosen(model)?;
+        let (rows, truths) = self.read(model)?;
+        let mut fits = Vec::new();
+        for label in labels {
+            fits.extend(self.fit(model, label, &rows, &truths)?);
+        }
+        output::write(&text(&with_calibrators(model, &fits)?, &self.output), Some(&self.output))?;
+        output::print(&report(&fits, &self.output)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The labels to be fitted.
+    fn chosen(&self, model: &Model) -> Result<Vec<LabelId>> {
+        if self.labels.is_empty() {
+            let believed = |id: &LabelId| model.label(*id).classifier().is_some();
+            return Ok(model.label_ids().filter(believed).collect());
+        }
+        let mut chosen =
+            self.labels.iter().map(|name| model.find_label(name)).collect::<Result<Vec<_>, _>>()?;
+        chosen.sort();
+        chosen.dedup();
+        Ok(chosen)
+    }
+
+    /// All rows, with raw beliefs.
+    fn read(&self, model: &Model) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>)> {
+        const CHUNK: usize = 4096;
+        let raw = model.without_calibrators();
+        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
+        let beliefs = BeliefReader::new(&raw, TableReader::open(&self.beliefs)?, options)?;
+        let options = TruthOptions { ignore_extra: self.ignore_extra };
+        let truths = TruthReader::new(&raw, TableReader::open(&self.truth)?, options)?;
+        let mut reader = LabeledReader::new(beliefs, truths);
+        let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
+        let mut progress = Progress::new(true);
+        while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
+            rows.append(&beliefs);
+            known.extend(truths);
+            progress.update(known.len() as u64, reader.progress());
+        }
+        progress.finish();
+        Ok((rows, known))
+    }
+
+    /// Fits one label; `None` if there is nothing to fit it to.
+    fn fit(
+        &self,
+        model: &Model,
+        id: LabelId,
+        rows: &BeliefMatrix,
+        truths: &[Vec<Option<usize>>],
+    ) -> Result<Option<Fit>> {
+        let label = model.label(id);
+        let data = CalibrationData::of_label(rows, id, truths)?;
+        warn(label, &data.counts());
+        if data.n_rows() == 0 {
+            return Ok(None);
+        }
+        let wanted = CalibrationMethod::from(self.method);
+        let method = wanted.suited_to(label.n_categories());
+        if method != wanted {
+            let (name, n) = (label.name(), label.n_categories());
+            tell(style::NOTE, "note", &format!("label `{name}` has {n} categories, so `{method}` is fitted"));
+        }
+        let calibrator = data.fit(method)?;
+        let raw = Calibrator::Identity;
+        Ok(Some(Fit {
+            label: label.name().to_owned(),
+            n_rows: data.n_rows(),
+            log_loss: [data.log_loss(&raw), data.log_loss(&calibrator)],
+            calibration_error: [data.calibration_error(&raw), data.calibration_error(&calibrator)],
+            calibrator,
+        }))
+    }
+}
+
+/// Tells of labels that the rows say little about.
+fn warn(label: &Label, counts: &[usize]) {
+    let name = label.name();
+    let n_rows: usize = counts.iter().sum();
+    let seen = |(_, count): &(&String, &usize)| **count > 0;
+    let (seen, unseen): (Vec<_>, Vec<_>) = label.categories().iter().zip(counts).partition(seen);
+    let quoted = |categories: &[(&String, &usize)]| {
+        categories.iter().map(|(category, _)| format!("`{category}`")).collect::<Vec<_>>().join(", ")
+    };
+    let message = match seen[..] {
+        [] => format!("label `{name}` has no row with both a belief and a truth, and is left as it is"),
+        [_] => format!("label `{name}` is {} in all {}", quoted(&seen), counted(n_rows)),
+        _ if !unseen.is_empty() => {
+            format!("label `{name}` is never {} in {}", quoted(&unseen), counted(n_rows))
+        }
+        _ => return,
+    };
+    tell(style::WARNING, "warning", &message);
+}
+
+fn tell(style: anstyle::Style, word: &str, message: &str) {
+    output::complain(&format!("{}: {message}\n", styled(style, word)));
+}
+
+fn counted(n_rows: usize) -> String {
+    format!("{} row{}", grouped(n_rows as u64), if n_rows == 1 { "" } else { "s" })
+}
+
+fn with_calibrators(model: &Model, fits: &[Fit]) -> Result<Model> {
+    let builder =
+        fits.iter().fold(model.edit(), |builder, fit| builder.calibrator(&fit.label, fit.calibrator.clone()));
+    Ok(builder.build()?)
+}
+
+/// The model in the form that the name of its file asks for.
+fn text(model: &Model, file: &Path) -> String {
+    let json = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+    if json { model.to_json() } else { model.to_string() }
+}
+
+fn report(fits: &[Fit], file: &Path) -> Result<String> {
+    let mut text = String::new();
+    if !fits.is_empty() {
+        let header = ["label", "calibrator", "rows", "log loss", "calibration error"].map(str::to_owned);
+        let lines: Vec<_> = std::iter::once(header).chain(fits.iter().map(cells)).collect();
+        text = aligned(&lines) + "\n";
+    }
+    let n_calibrated = fits.iter().filter(|fit| fit.calibrator != Calibrator::Identity).count();
+    let labels = format!("{n_calibrated} of {} label{}", fits.len(), if fits.len() == 1 { "" } else { "s" });
+    let wrote = styled(style::GOOD, "wrote");
+    writeln!(text, "{wrote} {}: {labels} calibrated", file.display())?;
+    Ok(text)
+}
+
+fn cells(fit: &Fit) -> [String; 5] {
+    let change = |[before, after]: [f64; 2]| format!("{before:.4} -> {after:.4}");
+    let kind = match &fit.calibrator {
+        Calibrator::Identity => "none",
+        calibrator => calibrator.kind(),
+    };
+    let n_rows = grouped(fit.n_rows as u64);
+    [fit.label.clone(), kind.to_owned(), n_rows, change(fit.log_loss), change(fit.calibration_error)]
+}
+
+/// Columns, names to the left and numbers to the right.
+fn aligned(lines: &[[String; 5]]) -> String {
+    let width = |column: usize| lines.iter().map(|line| line[column].width()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    let mut text = String::new();
+    for line in lines {
+        for (column, cell) in line.iter().enumerate() {
+            let gap = " ".repeat(widths[column] - cell.width());
+            let cell = if column < 2 { format!("{cell}{gap}") } else { format!("{gap}{cell}") };
+            text.push_str(if column == 0 { "" } else { "   " });
+            text.push_str(&cell);
+        }
+        text.push('\n');
+    }
+    text
+}
