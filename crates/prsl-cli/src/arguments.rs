@@ -11,7 +11,7 @@ use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
 use crate::{
-    calibrate, check, completions, demo, evaluate, explain, export, fmt, plot, predict, schema, simulate,
+    calibrate, check, completions, demo, evaluate, explain, export, fmt, learn, plot, predict, schema, simulate,
     style,
 };
 
@@ -48,6 +48,7 @@ enum Command {
     Explain(explain::Arguments),
     Evaluate(evaluate::Arguments),
     Calibrate(calibrate::Arguments),
+    Learn(learn::Arguments),
     Plot(plot::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),
@@ -66,6 +67,7 @@ impl Arguments {
             Command::Explain(arguments) => arguments.run(),
             Command::Evaluate(arguments) => arguments.run(),
             Command::Calibrate(arguments) => arguments.run(),
+            Command::Learn(arguments) => arguments.run(),
             Command::Plot(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),

@@ -217,7 +217,7 @@ fn with_calibrators(model: &Model, fits: &[Fit]) -> Result<Model> {
 }
 
 /// The model in the form that the name of its file asks for.
-fn text(model: &Model, file: &Path) -> String {
+pub fn text(model: &Model, file: &Path) -> String {
     let json = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     if json { model.to_json() } else { model.to_string() }
 }

@@ -13,6 +13,7 @@ mod failure;
 mod figures;
 mod fmt;
 mod labeled;
+mod learn;
 mod memory;
 mod model;
 mod output;

@@ -45,6 +45,38 @@ impl Progress {
     }
 }
 
+/// A bar for work that is counted in steps.
+pub struct StepBar {
+    start: Instant,
+    n_steps: u64,
+    bar: Option<ProgressBar>,
+}
+
+impl StepBar {
+    /// No bar yet.
+    pub fn new(n_steps: u64) -> StepBar {
+        StepBar { start: Instant::now(), n_steps, bar: None }
+    }
+
+    /// Tells how many steps are done, and how it goes.
+    pub fn update(&mut self, n_done: u64, how: &str) {
+        if !io::stderr().is_terminal() || self.start.elapsed() < PATIENCE {
+            return;
+        }
+        let start = self.start;
+        let bar = self.bar.get_or_insert_with(|| new_bar(true, start));
+        bar.set_message(how.to_owned());
+        bar.set_position(STEPS * n_done / self.n_steps.max(1));
+    }
+
+    /// Takes the bar away.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 fn new_bar(with_length: bool, start: Instant) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(10);
     let (bar, template) = if with_length {

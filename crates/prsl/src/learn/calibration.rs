@@ -14,6 +14,7 @@ pub(crate) enum Calibration {
 }
 
 impl Calibration {
+    #[cfg(test)]
     /// How many parameters it has for a label of this many categories.
     pub(crate) fn n_parameters(self, n_categories: usize) -> usize {
         match self {

@@ -4,7 +4,9 @@
 use super::calibration::Calibration;
 use super::factor::{Probability, Silence};
 use super::objective::{Problem, Rows};
+use super::typical::Typical;
 use crate::calibrate::{Calibrator, Dirichlet};
+use crate::combination::Combination;
 use crate::error::Result;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
@@ -42,6 +44,11 @@ pub(crate) fn readable(base: &Model, problem: &Problem, parameters: &[f64], rows
     for &(rule, _) in &rules {
         let Probability::Given(p) = problem.rules[rule].probability else { continue };
         builder = builder.add_rule(Rule::new(p, Body::NoisyOr(NoisyOr::new(problem.inhibitions(rule, &parameters)))));
+    }
+    if let Some(typical) = &problem.typical {
+        for combination in typical.readable(&parameters) {
+            builder = builder.add_typical(combination);
+        }
     }
     let gains = rules.into_iter().map(|(_, gain)| gain).collect();
     Ok(Readable { model: builder.build()?, parameters, gains })
@@ -128,4 +135,21 @@ fn calibrator(calibration: Calibration, n: usize, parameters: &[f64]) -> Result<
             Some(Calibrator::Dirichlet(Dirichlet::new(&rows, bias)?))
         }
     })
+}
+
+/// A combination that counts less than this more often than it would anyway is left out.
+const FAINT: f64 = 1e-3;
+
+impl Typical {
+    /// The combinations that count, the weightiest first, four digits each.
+    fn readable(&self, parameters: &[f64]) -> Vec<Combination> {
+        let weighed = |(at, s): (usize, &super::typical::Combination)| {
+            let weight = self.log_weight(parameters, at, 0.0).exp();
+            Combination::new(format!("{weight:.3e}").parse().expect("a number was written"), s.categories.clone())
+        };
+        let mut readable: Vec<Combination> = self.combinations.iter().enumerate().map(weighed).collect();
+        readable.retain(|combination| combination.weight() >= FAINT);
+        readable.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then(a.categories().cmp(b.categories())));
+        readable
+    }
 }

@@ -90,6 +90,7 @@ impl Typical {
         }
     }
 
+    #[cfg(test)]
     /// a, b and a δ for each combination.
     pub(crate) fn n_parameters(&self) -> usize {
         2 + self.combinations.len()

@@ -1,0 +1,349 @@
+//! `prsl learn`: rules, calibrators and typical combinations from known truths.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::error::ErrorKind;
+use prsl::learn::{Examples, Learned, Learner, Progress, Size};
+use prsl::{BeliefMatrix, Label, Model};
+use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, Target, TruthOptions, TruthReader};
+
+use crate::arguments::usage;
+use crate::model::ModelFile;
+use crate::progress::{StepBar, counted};
+use crate::style::{self, styled};
+use crate::{calibrate, labeled, output};
+
+/// Learn rules from beliefs whose truth is known, beside the rules of experts
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  prsl learn beliefs.csv truth.csv -o learned.prsl
+  prsl learn beliefs.csv truth.csv --base warehouse.prsl -o learned.prsl
+  prsl learn train.parquet truth.parquet --valid-beliefs valid.parquet --valid-truth valid-truth.parquet -o learned.prsl
+  prsl learn beliefs.csv truth.csv --width 3 --rules 1 --max-seconds 60 --checkpoint run -o learned.prsl
+
+BELIEFS has columns `label=category`, or `label` alone for yes/no labels; a new model takes its labels from there, in their order. \
+TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, true \
+and false), and a row for each row of BELIEFS. Empty cells are unknown. Use beliefs about rows that the classifiers were not trained on.
+
+What is learned: noisy-or rules about small groups of labels that go together beyond what the classifiers know, typical combinations \
+of all labels, and how far each classifier is to be trusted. Gradients are exact. The groups hang together as a thin tree, so that \
+exact inference stays cheap at any number of labels. Validation rows decide how wide the groups are, how many rules they get, \
+and when to stop. Rules and calibrators of `--base` stay as they are, unless `--learn-probabilities` or `--calibrate joint` say \
+otherwise.
+
+Learned rules are written in the order of what they gain on the validation rows. Ctrl-C ends with the best model so far.")]
+pub struct Arguments {
+    /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
+    beliefs: PathBuf,
+    /// The truths, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
+    truth: PathBuf,
+    /// The file for the learned model; JSON if its name ends in .json
+    #[arg(short, long, value_name = "MODEL")]
+    output: PathBuf,
+    /// A model whose rules are kept, and learned beside
+    #[arg(long, value_name = "MODEL")]
+    base: Option<PathBuf>,
+    /// Beliefs to validate on
+    #[arg(long, value_name = "FILE", requires = "valid_truth", conflicts_with = "valid_fraction")]
+    valid_beliefs: Option<PathBuf>,
+    /// Their truths
+    #[arg(long, value_name = "FILE", requires = "valid_beliefs")]
+    valid_truth: Option<PathBuf>,
+    /// The share of rows to validate on, where no others are given, drawn at random
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    valid_fraction: f64,
+    /// Rules about each group of labels: a number, or what validation says
+    #[arg(long, value_name = "auto|K", default_value = "auto", value_parser = Count::parse)]
+    rules: Count,
+    /// Labels of a group, less one: a number, or what validation says
+    #[arg(long, value_name = "auto|W", default_value = "auto", value_parser = Count::parse)]
+    width: Count,
+    /// Whether calibrators are learned with the rules
+    #[arg(long, default_value = "joint")]
+    calibrate: Calibration,
+    /// Leave typical combinations out
+    #[arg(long)]
+    no_typical: bool,
+    /// Learn the probabilities of the base's rules, too: those that are not 0, 0.5 or 1, each on its side of 0.5
+    #[arg(long, requires = "base")]
+    learn_probabilities: bool,
+    /// Steps of the optimizer, at most, for each size that is tried
+    #[arg(long, value_name = "N", default_value_t = Learner::default().steps)]
+    steps: usize,
+    /// Rows of a step
+    #[arg(long, value_name = "N", default_value_t = Learner::default().batch)]
+    batch: usize,
+    /// The size of a step
+    #[arg(long, value_name = "R", default_value_t = Learner::default().learning_rate)]
+    learning_rate: f64,
+    /// Another seed begins elsewhere and draws other batches
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// The number of threads [default: as many as there are cores]; the model does not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+    /// End with the best model so far after this time
+    #[arg(long, value_name = "S")]
+    max_seconds: Option<f64>,
+    /// Keep in this folder what is needed to go on after a stop
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Go on from the checkpoint, if there is one
+    #[arg(long, requires = "checkpoint")]
+    resume: bool,
+    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
+    #[arg(long)]
+    normalize: bool,
+    /// Skip columns that the model does not know, instead of refusing them
+    #[arg(long)]
+    ignore_extra: bool,
+}
+
+/// A number, or to be found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Count {
+    Auto,
+    Number(usize),
+}
+
+impl Count {
+    fn parse(text: &str) -> Result<Count, String> {
+        match text {
+            "auto" => Ok(Count::Auto),
+            _ => text.parse().map(Count::Number).map_err(|_| "a number or `auto` is needed".to_owned()),
+        }
+    }
+
+    fn allows(self, number: usize) -> bool {
+        self == Count::Auto || self == Count::Number(number)
+    }
+}
+
+/// Whether calibrators are learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Calibration {
+    /// Together with the rules
+    Joint,
+    /// Not at all: the base's calibrators apply, if it has any
+    None,
+}
+
+impl Arguments {
+    /// Reads, learns, writes the model, and says what was gained.
+    pub fn run(self) -> Result<ExitCode> {
+        let mut files = vec![("BELIEFS", self.beliefs.as_path()), ("TRUTH", self.truth.as_path())];
+        files.extend(self.base.as_deref().map(|path| ("--base", path)));
+        labeled::check("learn", files)?;
+        if !(self.valid_fraction > 0.0 && self.valid_fraction < 1.0) {
+            let message = format!("--valid-fraction is {}, expected a number between 0 and 1", self.valid_fraction);
+            return Err(usage("learn", ErrorKind::InvalidValue, message));
+        }
+        let base = match &self.base {
+            Some(path) => ModelFile::read(path)?.document.model().clone(),
+            None => new_model(&self.beliefs)?,
+        };
+        let (train, valid) = self.examples(&base)?;
+        warn(&base, &train);
+        let learner = self.learner();
+        let start = Instant::now();
+        let learned = labeled::threads(self.threads)?.install(|| self.learn(&learner, &base, &train, &valid))?;
+        output::write(&calibrate::text(&learned.model, &self.output), Some(&self.output))?;
+        output::print(&self.summary(&base, &learned, [&train, &valid], start.elapsed()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn examples(&self, base: &Model) -> Result<(Examples, Examples)> {
+        let all = self.read(base, &self.beliefs, &self.truth)?;
+        match (&self.valid_beliefs, &self.valid_truth) {
+            (Some(beliefs), Some(truth)) => Ok((all, self.read(base, beliefs, truth)?)),
+            _ => Ok(all.split(self.valid_fraction, self.seed)),
+        }
+    }
+
+    fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
+        const CHUNK: usize = 4096;
+        let raw = base.without_calibrators();
+        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
+        let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
+        let options = TruthOptions { ignore_extra: self.ignore_extra };
+        let truths = TruthReader::new(&raw, TableReader::open(truth)?, options)?;
+        let mut reader = LabeledReader::new(beliefs, truths);
+        let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
+        while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
+            rows.append(&beliefs);
+            known.extend(truths);
+        }
+        Ok(Examples::new(rows, known)?)
+    }
+
+    fn learner(&self) -> Learner {
+        let default = Learner::default();
+        let is_wanted = |size: &Size| self.width.allows(size.width) && self.rules.allows(size.rules_per_group);
+        let mut sizes: Vec<Size> = default.sizes.iter().copied().filter(is_wanted).collect();
+        if sizes.is_empty() {
+            // Nothing of the usual: what was asked for, the rest from the middle of the list.
+            let number = |count: Count, usual: usize| if let Count::Number(n) = count { n } else { usual };
+            sizes = vec![Size { width: number(self.width, 3), rules_per_group: number(self.rules, 1) }];
+        }
+        Learner {
+            sizes,
+            steps: self.steps,
+            batch: self.batch,
+            learning_rate: self.learning_rate,
+            typical: !self.no_typical,
+            calibrate: self.calibrate == Calibration::Joint,
+            learn_probabilities: self.learn_probabilities,
+            seed: self.seed,
+            ..default
+        }
+    }
+
+    /// Learns, with a bar, until done or told to stop.
+    fn learn(&self, learner: &Learner, base: &Model, train: &Examples, valid: &Examples) -> Result<Learned> {
+        let stop = stop_on_interrupt();
+        let start = Instant::now();
+        let deadline = self.max_seconds.map(Duration::from_secs_f64);
+        let progress = self.checkpoint.as_deref().filter(|_| self.resume).map_or(Ok(Progress::new()), read_checkpoint)?;
+        let n_steps = learner.steps * learner.sizes.len();
+        let mut bar = StepBar::new(n_steps as u64);
+        let mut trouble = None;
+        let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
+            let done = progress.n_done() * learner.steps + progress.step();
+            bar.update(done as u64, &describe(progress));
+            if let Some(folder) = &self.checkpoint
+                && let Err(error) = write_checkpoint(folder, progress)
+            {
+                trouble = Some(error);
+                return ControlFlow::Break(());
+            }
+            let is_late = deadline.is_some_and(|deadline| start.elapsed() >= deadline);
+            if is_late || stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        bar.finish();
+        match trouble {
+            Some(error) => Err(error),
+            None => Ok(learned?),
+        }
+    }
+
+    fn summary(&self, base: &Model, learned: &Learned, [train, valid]: [&Examples; 2], time: Duration) -> String {
+        let mut text = String::new();
+        let n_rules = learned.gains.len();
+        let _ = writeln!(
+            text,
+            "{} from {} ({} to validate on) in {:.1} s: {}, {}",
+            styled(style::NOTE, "learned"),
+            counted(train.n_rows() as u64, "row"),
+            valid.n_rows(),
+            time.as_secs_f64(),
+            counted(n_rules as u64, "rule"),
+            counted(learned.model.typical().len() as u64, "typical combination"),
+        );
+        let _ = writeln!(text, "\n  mean joint log-likelihood of the validation rows");
+        let mut line = |what: &str, value: f64| {
+            let _ = writeln!(text, "    {what:<34} {value:>9.4}");
+        };
+        line("beliefs alone", learned.beliefs_alone);
+        let kept = if base.rules().is_empty() { "calibrated beliefs" } else { "calibrated beliefs, your rules" };
+        line(kept, learned.base_alone);
+        line("learned", learned.validation_before_rounding);
+        line("learned, rounded as written", learned.validation);
+        if n_rules > 0 {
+            let _ = writeln!(text, "\n  rules that gain most there");
+            let first = learned.model.rules().len() - n_rules;
+            for (rule, gain) in learned.model.rule_ids().skip(first).zip(&learned.gains).take(10) {
+                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_text(rule));
+            }
+        }
+        let _ = writeln!(text, "\nwritten to {}", self.output.display());
+        text
+    }
+}
+
+/// The labels that the columns of a table of beliefs speak of.
+fn new_model(beliefs: &Path) -> Result<Model> {
+    if beliefs == Path::new("-") {
+        bail!("a new model takes its labels from BELIEFS, which then has to be a file, not `-`; or name a model with --base");
+    }
+    let table = TableReader::open(beliefs)?;
+    let mut labels: Vec<(String, Vec<String>)> = Vec::new();
+    for column in table.columns() {
+        let (name, category) = match column.split_once('=') {
+            Some((name, category)) => (name.trim(), Some(category.trim().to_owned())),
+            None => (column.trim(), None),
+        };
+        let at = labels.iter().position(|(label, _)| label == name).unwrap_or_else(|| {
+            labels.push((name.to_owned(), Vec::new()));
+            labels.len() - 1
+        });
+        labels[at].1.extend(category);
+    }
+    let label = |(name, categories): (String, Vec<String>)| match &categories[..] {
+        [] => Label::binary(name),
+        [yes] if yes == prsl::YES => Label::binary(name),
+        _ => Label::new(name, categories),
+    };
+    let builder = labels.into_iter().map(label).fold(Model::builder(), |builder, label| builder.add_label(label));
+    builder.build().with_context(|| format!("the columns of `{}` are no labels", beliefs.display()))
+}
+
+/// Tells of labels that the rows say little about.
+fn warn(model: &Model, train: &Examples) {
+    for (at, label) in model.labels().iter().enumerate() {
+        let mut counts = vec![0; label.n_categories()];
+        train.truths().iter().filter_map(|truth| truth[at]).for_each(|category| counts[category] += 1);
+        let seen = counts.iter().filter(|count| **count > 0).count();
+        let message = match seen {
+            0 => format!("label `{}` has no known truth; it is learned about through the others, as latent labels are", label.name()),
+            1 => {
+                let only = counts.iter().position(|count| *count > 0).expect("one is seen");
+                format!("label `{}` is always `{}` in the rows to learn from", label.name(), label.categories()[only])
+            }
+            _ => continue,
+        };
+        output::complain(&format!("{}: {message}\n", styled(style::WARNING, "warning")));
+    }
+}
+
+fn describe(progress: &Progress) -> String {
+    let Some(look) = progress.last_look() else { return String::new() };
+    let training = look.training.map_or(String::new(), |training| format!("training {training:.3}, "));
+    format!("size {}, {training}validation {:.3}", progress.n_done() + 1, look.validation)
+}
+
+/// Becomes true when the user presses Ctrl-C; a second time ends the program at once.
+fn stop_on_interrupt() -> &'static AtomicBool {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    // Only one handler can be there: a second call finds it in place.
+    let _ = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    &STOP
+}
+
+const CHECKPOINT: &str = "progress.json";
+
+fn read_checkpoint(folder: &Path) -> Result<Progress> {
+    let path = folder.join(CHECKPOINT);
+    if !path.exists() {
+        return Ok(Progress::new());
+    }
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("`{}` is no checkpoint of prsl, or not a whole one", path.display()))
+}
+
+fn write_checkpoint(folder: &Path, progress: &Progress) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
+    let text = serde_json::to_string(progress).expect("writing to memory does not fail");
+    Ok(Target::from(folder.join(CHECKPOINT).as_path()).write_all(text.as_bytes())?)
+}
