@@ -56,7 +56,10 @@ fn main() -> Result<()> {
     settings.penalty = arguments.penalty.unwrap_or(settings.penalty);
     settings.pull = arguments.pull.unwrap_or(settings.pull);
     settings.learning_rate = arguments.rate.unwrap_or(settings.learning_rate);
-    for name in DATASETS.iter().filter(|name| arguments.datasets.as_ref().is_none_or(|only| only.iter().any(|o| o == *name))) {
+    for name in DATASETS
+        .iter()
+        .filter(|name| arguments.datasets.as_ref().is_none_or(|only| only.iter().any(|o| o == *name)))
+    {
         let (model, folds) = read(&arguments.data.join(format!("{name}.parquet")))?;
         let mut sums = [0.0; 5];
         let n = arguments.folds.unwrap_or(folds.len()).min(folds.len());
@@ -96,7 +99,8 @@ fn joint_accuracy(learned: &prsl::learn::Learned, test: &Examples) -> Result<f64
                 (assignment, weight) = (combination.to_vec(), own);
             }
         }
-        right += usize::from(truth.iter().zip(&assignment).all(|(truth, category)| *truth == Some(*category)));
+        right +=
+            usize::from(truth.iter().zip(&assignment).all(|(truth, category)| *truth == Some(*category)));
     }
     Ok(right as f64 / test.n_rows() as f64)
 }
@@ -112,12 +116,16 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
     let model = builder.build()?;
     let column = |name: &str| columns.iter().position(|column| column == name).context("a column is missing");
     let (fold, split) = (column("fold")?, column("split")?);
-    let beliefs: Vec<usize> = names.iter().map(|name| column(&format!("belief_{name}"))).collect::<Result<_>>()?;
-    let truths: Vec<usize> = names.iter().map(|name| column(&format!("true_{name}"))).collect::<Result<_>>()?;
+    let beliefs: Vec<usize> =
+        names.iter().map(|name| column(&format!("belief_{name}"))).collect::<Result<_>>()?;
+    let truths: Vec<usize> =
+        names.iter().map(|name| column(&format!("true_{name}"))).collect::<Result<_>>()?;
     let mut parts: Vec<[(BeliefMatrix, Vec<Vec<Option<usize>>>); 3]> = Vec::new();
     while let Some(chunk) = table.read_chunk(1000)? {
         for row in 0..chunk.n_rows() {
-            let number = |column: usize| -> Result<f64> { Ok(chunk.cell(row, column).number()?.context("a number is missing")?) };
+            let number = |column: usize| -> Result<f64> {
+                Ok(chunk.cell(row, column).number()?.context("a number is missing")?)
+            };
             let fold = number(fold)? as usize;
             while parts.len() <= fold {
                 parts.push(std::array::from_fn(|_| (BeliefMatrix::new(&model), Vec::new())));
@@ -136,7 +144,12 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
                 .collect();
             let part = &mut parts[fold][split];
             part.0.push(&cells, Normalize::Always)?;
-            part.1.push(truths.iter().map(|&column| Ok(Some(usize::from(number(column)? < 0.5)))).collect::<Result<_>>()?);
+            part.1.push(
+                truths
+                    .iter()
+                    .map(|&column| Ok(Some(usize::from(number(column)? < 0.5))))
+                    .collect::<Result<_>>()?,
+            );
         }
     }
     let folds = parts.into_iter().filter(|[train, ..]| train.0.n_rows() > 0).map(|parts| {

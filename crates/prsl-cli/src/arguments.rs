@@ -11,8 +11,8 @@ use prsl_data::BeliefOptions;
 
 use crate::memory::Memory;
 use crate::{
-    calibrate, check, completions, demo, evaluate, explain, export, fmt, learn, plot, predict, schema, simulate,
-    style,
+    calibrate, check, completions, demo, evaluate, explain, export, fmt, learn, plot, predict, schema,
+    simulate, style,
 };
 
 const EXAMPLES: &str = "\

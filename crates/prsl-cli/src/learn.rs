@@ -143,7 +143,8 @@ impl Arguments {
         files.extend(self.base.as_deref().map(|path| ("--base", path)));
         labeled::check("learn", files)?;
         if !(self.valid_fraction > 0.0 && self.valid_fraction < 1.0) {
-            let message = format!("--valid-fraction is {}, expected a number between 0 and 1", self.valid_fraction);
+            let message =
+                format!("--valid-fraction is {}, expected a number between 0 and 1", self.valid_fraction);
             return Err(usage("learn", ErrorKind::InvalidValue, message));
         }
         let base = match &self.base {
@@ -154,7 +155,8 @@ impl Arguments {
         warn(&base, &train);
         let learner = self.learner();
         let start = Instant::now();
-        let learned = labeled::threads(self.threads)?.install(|| self.learn(&learner, &base, &train, &valid))?;
+        let learned =
+            labeled::threads(self.threads)?.install(|| self.learn(&learner, &base, &train, &valid))?;
         output::write(&calibrate::text(&learned.model, &self.output), Some(&self.output))?;
         output::print(&self.summary(&base, &learned, [&train, &valid], start.elapsed()))?;
         Ok(ExitCode::SUCCESS)
@@ -186,7 +188,8 @@ impl Arguments {
 
     fn learner(&self) -> Learner {
         let default = Learner::default();
-        let is_wanted = |size: &Size| self.width.allows(size.width) && self.rules.allows(size.rules_per_group);
+        let is_wanted =
+            |size: &Size| self.width.allows(size.width) && self.rules.allows(size.rules_per_group);
         let mut sizes: Vec<Size> = default.sizes.iter().copied().filter(is_wanted).collect();
         if sizes.is_empty() {
             // Nothing of the usual: what was asked for, the rest from the middle of the list.
@@ -211,7 +214,11 @@ impl Arguments {
         let stop = stop_on_interrupt();
         let start = Instant::now();
         let deadline = self.max_seconds.map(Duration::from_secs_f64);
-        let progress = self.checkpoint.as_deref().filter(|_| self.resume).map_or(Ok(Progress::new()), read_checkpoint)?;
+        let progress = self
+            .checkpoint
+            .as_deref()
+            .filter(|_| self.resume)
+            .map_or(Ok(Progress::new()), read_checkpoint)?;
         let n_steps = learner.steps * learner.sizes.len();
         let mut bar = StepBar::new(n_steps as u64);
         let mut trouble = None;
@@ -225,7 +232,11 @@ impl Arguments {
                 return ControlFlow::Break(());
             }
             let is_late = deadline.is_some_and(|deadline| start.elapsed() >= deadline);
-            if is_late || stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if is_late || stop.load(Ordering::Relaxed) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         bar.finish();
         match trouble {
@@ -234,7 +245,13 @@ impl Arguments {
         }
     }
 
-    fn summary(&self, base: &Model, learned: &Learned, [train, valid]: [&Examples; 2], time: Duration) -> String {
+    fn summary(
+        &self,
+        base: &Model,
+        learned: &Learned,
+        [train, valid]: [&Examples; 2],
+        time: Duration,
+    ) -> String {
         let mut text = String::new();
         let n_rules = learned.gains.len();
         let _ = writeln!(
@@ -252,7 +269,8 @@ impl Arguments {
             let _ = writeln!(text, "    {what:<34} {value:>9.4}");
         };
         line("beliefs alone", learned.beliefs_alone);
-        let kept = if base.rules().is_empty() { "calibrated beliefs" } else { "calibrated beliefs, your rules" };
+        let kept =
+            if base.rules().is_empty() { "calibrated beliefs" } else { "calibrated beliefs, your rules" };
         line(kept, learned.base_alone);
         line("learned", learned.validation_before_rounding);
         line("learned, rounded as written", learned.validation);
@@ -271,7 +289,9 @@ impl Arguments {
 /// The labels that the columns of a table of beliefs speak of.
 fn new_model(beliefs: &Path) -> Result<Model> {
     if beliefs == Path::new("-") {
-        bail!("a new model takes its labels from BELIEFS, which then has to be a file, not `-`; or name a model with --base");
+        bail!(
+            "a new model takes its labels from BELIEFS, which then has to be a file, not `-`; or name a model with --base"
+        );
     }
     let table = TableReader::open(beliefs)?;
     let mut labels: Vec<(String, Vec<String>)> = Vec::new();
@@ -291,7 +311,8 @@ fn new_model(beliefs: &Path) -> Result<Model> {
         [yes] if yes == prsl::YES => Label::binary(name),
         _ => Label::new(name, categories),
     };
-    let builder = labels.into_iter().map(label).fold(Model::builder(), |builder, label| builder.add_label(label));
+    let builder =
+        labels.into_iter().map(label).fold(Model::builder(), |builder, label| builder.add_label(label));
     builder.build().with_context(|| format!("the columns of `{}` are no labels", beliefs.display()))
 }
 
@@ -302,10 +323,17 @@ fn warn(model: &Model, train: &Examples) {
         train.truths().iter().filter_map(|truth| truth[at]).for_each(|category| counts[category] += 1);
         let seen = counts.iter().filter(|count| **count > 0).count();
         let message = match seen {
-            0 => format!("label `{}` has no known truth; it is learned about through the others, as latent labels are", label.name()),
+            0 => format!(
+                "label `{}` has no known truth; it is learned about through the others, as latent labels are",
+                label.name()
+            ),
             1 => {
                 let only = counts.iter().position(|count| *count > 0).expect("one is seen");
-                format!("label `{}` is always `{}` in the rows to learn from", label.name(), label.categories()[only])
+                format!(
+                    "label `{}` is always `{}` in the rows to learn from",
+                    label.name(),
+                    label.categories()[only]
+                )
             }
             _ => continue,
         };
@@ -339,7 +367,8 @@ fn read_checkpoint(folder: &Path) -> Result<Progress> {
         return Ok(Progress::new());
     }
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("`{}` is no checkpoint of prsl, or not a whole one", path.display()))
+    serde_json::from_str(&text)
+        .with_context(|| format!("`{}` is no checkpoint of prsl, or not a whole one", path.display()))
 }
 
 fn write_checkpoint(folder: &Path, progress: &Progress) -> Result<()> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use prsl::{
-    Atom, BeliefMatrix, Body, Bound, CategoryId, Combination, Formula, Inhibition, Label, LabelId, Model, ModelBuilder,
-    NoisyOr, Normalize, Rule,
+    Atom, BeliefMatrix, Body, Bound, CategoryId, Combination, Formula, Inhibition, Label, LabelId, Model,
+    ModelBuilder, NoisyOr, Normalize, Rule,
 };
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};

@@ -5,6 +5,9 @@ use crate::label::{CategoryId, Label, LabelId};
 use crate::names::Names;
 use crate::text::print;
 
+/// All combinations of a model have at most this many categories together.
+pub(crate) const MAX_CATEGORIES: usize = 1 << 24;
+
 /// The category `no` of a yes/no label, which a combination need not name.
 const NO: usize = 1;
 
@@ -69,6 +72,7 @@ impl Combinations {
         // Only an error needs names.
         let text =
             |combination: &Combination| print::combination(&Names::new(labels), &combination.categories);
+        check_size(labels, list.len())?;
         for combination in &list {
             check_categories(labels, &combination.categories)?;
             if !(combination.weight >= 0.0 && combination.weight.is_finite()) {
@@ -94,6 +98,19 @@ impl Combinations {
         let compare = |&place: &usize| self.list[place].categories.as_slice().cmp(assignment);
         self.order.binary_search_by(compare).ok().map(|found| self.order[found])
     }
+}
+
+/// That so many combinations are not too many.
+pub(crate) fn check_size(labels: &[Label], n_combinations: usize) -> Result<()> {
+    if labels.len().saturating_mul(n_combinations) <= MAX_CATEGORIES {
+        return Ok(());
+    }
+    Err(Error::TooCostly {
+        what: format!("a model of {n_combinations} combinations"),
+        needed: format!("a category of {} labels for each", labels.len()),
+        limit: format!("{MAX_CATEGORIES} categories in all"),
+        advice: "keep those of the largest weights".to_owned(),
+    })
 }
 
 /// A category that there is for every label that there is.

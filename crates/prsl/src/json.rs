@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 
 use crate::calibrate::{Calibrator, Confusion, Dirichlet, Isotonic};
-use crate::combination::Combination;
+use crate::combination::{self, Combination};
 use crate::diagnostic::position;
 use crate::error::{Error, Result};
 use crate::label::Label;
@@ -484,6 +484,7 @@ fn document(source: &str) -> Result<Document> {
         })?);
     }
     let typical_spans: Vec<Range<usize>> = elements(json, "typical").map(shift).collect();
+    combination::check_size(labels.labels(), file.typical.len())?;
     let mut typical = Vec::new();
     for (entry, span) in file.typical.iter().zip(&typical_spans) {
         let number = typical.len() + 1;

@@ -16,6 +16,9 @@ rule 0.8: high & standing -> overhead
 rule 0.9 reach: normal -> hands in {centered, low}
 noisy_or 0.999 lifts: overhead 0.07, high 0.2, gait 0.9
 
+typical 3.5: walking, gait, centered, bent
+typical 1e17: overhead, standing, high, alarm, upright
+
 expect standing, high => overhead > 0.6
 expect activity ~ (0.1, 0.4, 0.5) => mpe overhead, standing
 ";
@@ -62,6 +65,10 @@ fn every_part_keeps_its_place_in_the_json() {
     let rules: Vec<_> = (0..3).map(|index| &json[document.rule_span(RuleId::new(index))]).collect();
     assert_eq!(rules[0], r#"{"probability": 0.8, "formula": "high & standing -> overhead"}"#);
     assert!(rules[2].starts_with("{\"name\": \"lifts\"") && rules[2].ends_with("}]}"));
+    assert_eq!(
+        &json[document.typical_span(0)],
+        r#"{"weight": 3.5, "categories": "walking, gait, centered, bent"}"#
+    );
     assert_eq!(&json[document.expectation_span(0)], "\"standing, high => overhead > 0.6\"");
     // Braces, quotes and keys of the same name inside strings are not structure.
     let tricky = r#"{"version":1,"rules":[ {"formula":"\"]},\\\"\" | \"rules\"","probability":1e0} ,
@@ -112,6 +119,7 @@ fn newer_versions_are_recognized_whatever_follows() {
 fn what_is_wrong_is_said_clearly() {
     let labels = r#""labels": [{"name": "weather", "categories": ["sun", "rain"]}]"#;
     let rules = |rules: &str| file(&format!("{labels},\n\"rules\": [\n  {rules}\n]"));
+    let typical = |typical: &str| file(&format!("{labels},\n\"typical\": [\n  {typical}\n]"));
     let wrong = [
         String::new(),
         "[]".to_owned(),
@@ -158,6 +166,12 @@ fn what_is_wrong_is_said_clearly() {
         rules(
             r#"{"name": "r", "probability": 1, "formula": "rain"}, {"name": "r", "probability": 1, "formula": "sun"}"#,
         ),
+        typical(r#"{"weight": -1, "categories": "rain"}"#),
+        typical(r#"{"weight": 1e999, "categories": "rain"}"#),
+        typical(r#"{"weight": 1, "categories": "rian"}"#),
+        typical(r#"{"weight": 1, "categories": "none"}"#),
+        typical(r#"{"weight": 1, "categories": ["rain"]}"#),
+        typical(r#"{"weight": 1, "categories": "rain"}, {"weight": 2, "categories": "weather=rain"}"#),
         file(&format!(r#"{labels}, "expectations": ["rain => sun < 0.1", "rain => sun"]"#)),
         file(&format!("{labels}, \"rules\": [")),
         format!("{} x", file(labels)),

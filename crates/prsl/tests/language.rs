@@ -43,6 +43,8 @@ rule 1: walking <-> gait
 rule 0.95: at_most 1 of {alarm, posture=bent, overhead}
 noisy_or 0.999 lifts: overhead 0.07, hands=high 0.2, feet=gait 0.9
 
+typical 3.5: walking, gait, centered, upright # of such combinations there are more than the rules say
+
 expect standing, high => overhead > 0.6       # a unit test of the rule base
 ";
     let model = Model::parse(text).unwrap();

@@ -413,6 +413,15 @@ typicla 2: joy, high, gait
 }
 
 #[test]
+fn combinations_that_would_fill_the_memory_are_refused() {
+    let labels: String = (0..100_000).map(|label| format!("label l{label}\n")).collect();
+    let typical = |n: usize| (0..n).map(|label| format!("typical 1: l{label}\n")).collect::<String>();
+    let Err(Error::Text(diagnostics)) = Model::parse(&(labels + &typical(200))) else { panic!("too large") };
+    let messages: Vec<&str> = diagnostics.list().iter().map(|it| it.message.as_str()).collect();
+    assert_eq!(messages, ["more combinations than fit a model of 100000 labels"; 200 - 167]);
+}
+
+#[test]
 fn a_combination_of_nothing_but_no_has_a_name() {
     let model = Model::parse("label a\nlabel b\ntypical 2: none").unwrap();
     assert_eq!(model.typical(), [Combination::new(2.0, [1, 1])]);

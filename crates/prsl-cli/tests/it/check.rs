@@ -25,6 +25,13 @@ fn findings() {
 }
 
 #[test]
+fn typical_combinations_are_counted() {
+    let text = "label anger prior 0.5\nlabel sad prior 0.5\nrule 0.9: anger -> sad\ntypical 3: anger, sad\ntypical 2: none\n";
+    let run = Folder::new(&[("mood.prsl", text)]).prsl("check mood.prsl").done();
+    assert!(run.stdout.contains("2 combinations are typical, the largest weight is 3"), "{run}");
+}
+
+#[test]
 fn programs_get_syntax_errors_as_findings() {
     let run =
         Folder::new(&[("wrong.prsl", "label a\nrule 2: a -> b\n")]).prsl("check wrong.prsl --format json");

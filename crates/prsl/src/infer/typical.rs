@@ -25,7 +25,6 @@ use rand_chacha::ChaCha8Rng;
 
 use super::sampler::{draw, exponentiate};
 use crate::label::LabelId;
-use crate::log_space::log_sum_exp;
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable};
 use crate::rule::RuleId;
@@ -42,14 +41,19 @@ pub(crate) struct Typical {
     /// The position of each label's usual category among all categories.
     usual: Vec<usize>,
     entries: Vec<Entry>,
-    /// Positions of an unusual category and of the usual one in its place.
-    unusual: Vec<[usize; 2]>,
+    /// Positions of the unusual categories of all entries.
+    unusual: Vec<usize>,
+    /// For each label the entries that have an unusual category of it, in order.
+    of_label: Vec<Vec<usize>>,
 }
 
 /// A combination of positive weight.
 struct Entry {
     /// Its place among the model's combinations.
     place: usize,
+    /// ln w and ln (1 + w).
+    log_weight: f64,
+    log_factor: f64,
     /// ln ∏ₖ φₖ(s).
     rules: LogProduct,
     unusual: Range<usize>,
@@ -69,27 +73,25 @@ pub(crate) struct Mixture {
 #[derive(Clone, Copy, Debug, Default)]
 struct LogProduct {
     log: f64,
-    n_zero: usize,
+    n_zero: i32,
 }
 
 impl LogProduct {
-    fn multiply(&mut self, log_factor: f64) {
-        if log_factor == f64::NEG_INFINITY {
-            self.n_zero += 1;
-        } else {
-            self.log += log_factor;
-        }
+    /// One factor.
+    fn new(log_factor: f64) -> Self {
+        let is_zero = log_factor == f64::NEG_INFINITY;
+        Self { log: if is_zero { 0.0 } else { log_factor }, n_zero: i32::from(is_zero) }
     }
 
-    fn divide(&mut self, log_factor: f64) {
-        if log_factor == f64::NEG_INFINITY {
-            self.n_zero -= 1;
-        } else {
-            self.log -= log_factor;
-        }
+    fn times(self, other: Self) -> Self {
+        Self { log: self.log + other.log, n_zero: self.n_zero + other.n_zero }
     }
 
-    fn ln(&self) -> f64 {
+    fn over(self, other: Self) -> Self {
+        Self { log: self.log - other.log, n_zero: self.n_zero - other.n_zero }
+    }
+
+    fn ln(self) -> f64 {
         if self.n_zero > 0 { f64::NEG_INFINITY } else { self.log }
     }
 }
@@ -98,20 +100,31 @@ impl Typical {
     pub(crate) fn new(model: &Model) -> Self {
         let usual = usual(model);
         let (mut entries, mut unusual) = (Vec::new(), Vec::new());
+        let mut of_label = vec![Vec::new(); usual.len()];
         for (place, combination) in model.typical().iter().enumerate() {
             if combination.weight() == 0.0 {
                 continue;
             }
             let start = unusual.len();
             for (label, &category) in model.label_ids().zip(combination.categories()) {
-                let (position, usual) = (model.block(label).start + category, usual[label.index()]);
-                unusual.extend((position != usual).then_some([position, usual]));
+                let position = model.block(label).start + category;
+                if position != usual[label.index()] {
+                    unusual.push(position);
+                    of_label[label.index()].push(entries.len());
+                }
             }
-            let mut rules = LogProduct::default();
-            model.rules().iter().for_each(|rule| rules.multiply(rule.weight(combination.categories()).ln()));
-            entries.push(Entry { place, rules, unusual: start..unusual.len() });
+            let weights = model.rules().iter().map(|rule| rule.weight(combination.categories()));
+            entries.push(Entry {
+                place,
+                log_weight: combination.weight().ln(),
+                log_factor: combination.log_factor(),
+                rules: weights
+                    .map(|weight| LogProduct::new(weight.ln()))
+                    .fold(LogProduct::default(), LogProduct::times),
+                unusual: start..unusual.len(),
+            });
         }
-        Self { model: model.clone(), usual, entries, unusual }
+        Self { model: model.clone(), usual, entries, unusual, of_label }
     }
 
     /// The posterior of a row, of which the rules alone say that ln Z₀ is `log_rest`.
@@ -124,15 +137,15 @@ impl Typical {
         if self.entries.is_empty() || log_rest == f64::NEG_INFINITY {
             return Mixture { log_evidence: log_rest, rest: 1.0, shares: Vec::new() };
         }
-        let mut log_shares = self.log_scores(row, rule);
-        for (share, entry) in log_shares.iter_mut().zip(&self.entries) {
-            *share += self.model.typical()[entry.place].weight().ln();
-        }
-        log_shares.push(log_rest);
-        let log_evidence = log_sum_exp(&log_shares); // (1)
-        log_shares.iter_mut().for_each(|share| *share = (*share - log_evidence).exp());
-        let rest = log_shares.pop().expect("just added");
-        Mixture { log_evidence, rest, shares: log_shares }
+        let scores = self.log_scores(row, rule);
+        let mut shares: Vec<f64> =
+            scores.zip(&self.entries).map(|(score, entry)| score + entry.log_weight).collect();
+        let largest = shares.iter().copied().fold(log_rest, f64::max);
+        shares.iter_mut().for_each(|share| *share = (*share - largest).exp());
+        let rest = (log_rest - largest).exp();
+        let total = rest + shares.iter().sum::<f64>(); // (1), divided by the largest
+        shares.iter_mut().for_each(|share| *share /= total);
+        Mixture { log_evidence: largest + total.ln(), rest: rest / total, shares }
     }
 
     /// Makes the marginals of the rules alone those of the mixture.
@@ -158,8 +171,8 @@ impl Typical {
     fn masses(&self, shares: &[f64]) -> Vec<f64> {
         let mut masses = vec![0.0; self.model.n_categories()];
         for (entry, share) in self.entries.iter().zip(shares) {
-            for [position, _] in &self.unusual[entry.unusual.clone()] {
-                masses[*position] += share;
+            for &position in &self.unusual[entry.unusual.clone()] {
+                masses[position] += share;
             }
         }
         let total: f64 = shares.iter().sum();
@@ -174,36 +187,36 @@ impl Typical {
 
     /// How much of the shares the usual category of a label has, without a difference.
     fn usual_mass(&self, label: LabelId, shares: &[f64]) -> f64 {
-        let usual = self.usual[label.index()] - self.model.block(label).start;
-        let has_usual =
-            |entry: &Entry| self.model.typical()[entry.place].categories()[label.index()] == usual;
-        let both = self.entries.iter().zip(shares);
-        both.filter(|(entry, _)| has_usual(entry)).map(|(_, share)| share).sum()
+        let mut start = 0;
+        let mut mass = 0.0;
+        for &unusual in &self.of_label[label.index()] {
+            mass += shares[start..unusual].iter().sum::<f64>();
+            start = unusual + 1;
+        }
+        mass + shares[start..].iter().sum::<f64>()
     }
 
     /// ln score(s) of every entry, with one rule left out if asked.
-    fn log_scores(&self, row: &[f64], without: Option<RuleId>) -> Vec<f64> {
-        let log_row: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
+    fn log_scores(&self, row: &[f64], without: Option<RuleId>) -> impl Iterator<Item = f64> {
+        // What each category makes of the product of the usual ones when it takes the place of one of them.
+        let mut changes: Vec<LogProduct> = row.iter().map(|belief| LogProduct::new(belief.ln())).collect();
         let mut usual = LogProduct::default();
-        self.usual.iter().for_each(|&position| usual.multiply(log_row[position]));
-        let score = |entry: &Entry| {
-            let mut beliefs = usual;
-            for &[position, usual] in &self.unusual[entry.unusual.clone()] {
-                beliefs.divide(log_row[usual]);
-                beliefs.multiply(log_row[position]);
-            }
-            beliefs.ln() + self.log_rules(entry, without)
-        };
-        self.entries.iter().map(score).collect()
+        for label in self.model.label_ids() {
+            let replaced = changes[self.usual[label.index()]];
+            usual = usual.times(replaced);
+            changes[self.model.block(label)].iter_mut().for_each(|change| *change = change.over(replaced));
+        }
+        self.entries.iter().map(move |entry| {
+            let unusual = self.unusual[entry.unusual.clone()].iter();
+            let score =
+                unusual.fold(usual.times(entry.rules), |score, &position| score.times(changes[position]));
+            without.map_or(score, |rule| score.over(self.log_rule(entry, rule))).ln()
+        })
     }
 
-    fn log_rules(&self, entry: &Entry, without: Option<RuleId>) -> f64 {
-        let mut rules = entry.rules;
-        if let Some(rule) = without {
-            let categories = self.model.typical()[entry.place].categories();
-            rules.divide(self.model.rule(rule).weight(categories).ln());
-        }
-        rules.ln()
+    /// ln φₖ(s) of one rule.
+    fn log_rule(&self, entry: &Entry, rule: RuleId) -> LogProduct {
+        LogProduct::new(self.model.rule(rule).weight(self.model.typical()[entry.place].categories()).ln())
     }
 
     /// The `n` best explanations, given the `n` best without combinations, and the ln weight that none of the others
@@ -245,13 +258,11 @@ impl Typical {
 
     /// The places of the `n` combinations of the largest weight, best first; impossible ones are left out.
     fn best(&self, row: &[f64], n: usize) -> Vec<usize> {
-        let log_factor = |entry: &Entry| self.model.typical()[entry.place].log_factor();
-        let scores = self.log_scores(row, None);
-        let mut weighed: Vec<(f64, usize)> = scores
-            .iter()
+        let mut weighed: Vec<(f64, usize)> = self
+            .log_scores(row, None)
             .zip(&self.entries)
-            .filter(|(score, _)| **score > f64::NEG_INFINITY)
-            .map(|(score, entry)| (score + log_factor(entry), entry.place))
+            .filter(|(score, _)| *score > f64::NEG_INFINITY)
+            .map(|(score, entry)| (score + entry.log_factor, entry.place))
             .collect();
         let better = |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         if n > 0 && n < weighed.len() {
@@ -266,7 +277,7 @@ impl Typical {
     pub(crate) fn weights(&self, row: &[f64]) -> Vec<f64> {
         let mut log_weights = vec![f64::NEG_INFINITY; self.model.typical().len()];
         for (entry, score) in self.entries.iter().zip(self.log_scores(row, None)) {
-            log_weights[entry.place] = score + self.model.typical()[entry.place].weight().ln();
+            log_weights[entry.place] = score + entry.log_weight;
         }
         exponentiate(&mut log_weights);
         log_weights

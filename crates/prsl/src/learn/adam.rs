@@ -69,7 +69,10 @@ mod tests {
 
     #[test]
     fn climbs_to_the_top_or_to_the_edge() {
-        let ranges = [Range { learning_rate: 0.05, low: -10.0, high: 10.0 }, Range { learning_rate: 0.05, low: 0.0, high: 1.0 }];
+        let ranges = [
+            Range { learning_rate: 0.05, low: -10.0, high: 10.0 },
+            Range { learning_rate: 0.05, low: 0.0, high: 1.0 },
+        ];
         let (mut parameters, mut memory) = (vec![0.0, 0.5], Memory::new(2));
         for _ in 0..2000 {
             let gradient = [-2.0 * (parameters[0] - 3.0), -2.0 * (parameters[1] - 3.0)];

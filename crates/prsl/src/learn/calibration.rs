@@ -46,7 +46,12 @@ impl Calibration {
     }
 
     /// Adds the gradient in the parameters; `of` gives ln π and the derivative in ln π of a category.
-    pub(crate) fn add_gradient(self, log_beliefs: &[f64], of: impl Fn(usize) -> (f64, f64), gradient: &mut [f64]) {
+    pub(crate) fn add_gradient(
+        self,
+        log_beliefs: &[f64],
+        of: impl Fn(usize) -> (f64, f64),
+        gradient: &mut [f64],
+    ) {
         let total = || (0..log_beliefs.len()).map(|m| of(m).1).sum::<f64>();
         match self {
             Calibration::Identity => {}

@@ -85,7 +85,13 @@ impl Climb {
     }
 
     /// Goes on to the next look at the validation rows; `false` if there is no further to go.
-    pub(crate) fn go_on(&mut self, problem: &Problem, start: &Start, pace: Pace, [train, valid]: [&Rows; 2]) -> bool {
+    pub(crate) fn go_on(
+        &mut self,
+        problem: &Problem,
+        start: &Start,
+        pace: Pace,
+        [train, valid]: [&Rows; 2],
+    ) -> bool {
         if self.curve.is_empty() {
             self.look(problem, valid, None);
         }

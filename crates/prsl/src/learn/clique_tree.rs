@@ -42,14 +42,17 @@ impl CliqueTree {
     /// A tree for these scopes, by eliminating the label first whose clique is smallest.
     pub(crate) fn new(sizes: &[usize], scopes: &[Vec<usize>]) -> Result<Self> {
         let (order, neighbors) = eliminate(sizes, scopes);
-        let entries = |v: usize| neighbors[v].iter().map(|&u| sizes[u] as f64).product::<f64>() * sizes[v] as f64;
+        let entries =
+            |v: usize| neighbors[v].iter().map(|&u| sizes[u] as f64).product::<f64>() * sizes[v] as f64;
         let largest = order.iter().map(|&v| entries(v)).fold(0.0, f64::max);
         if largest > MAX_ENTRIES {
             return Err(Error::TooCostly {
                 what: "exact learning".to_owned(),
                 needed: format!("a table of {largest:.1e} entries"),
                 limit: format!("{MAX_ENTRIES:.1e} entries"),
-                advice: "give rules that tie many labels together fewer labels, or learn fewer or smaller rules".to_owned(),
+                advice:
+                    "give rules that tie many labels together fewer labels, or learn fewer or smaller rules"
+                        .to_owned(),
             });
         }
         Ok(Self::from_elimination(sizes, &order, &neighbors))
@@ -76,7 +79,8 @@ impl CliqueTree {
             found.push((separator.iter().copied().chain([label]).collect(), separator.len(), parent));
         }
         let n = found.len();
-        let mut tree = Self { cliques: Vec::with_capacity(n), sizes: sizes.to_vec(), n_entries: 0, most_children: 0 };
+        let mut tree =
+            Self { cliques: Vec::with_capacity(n), sizes: sizes.to_vec(), n_entries: 0, most_children: 0 };
         for (labels, n_shared, parent) in found.into_iter().rev() {
             let size = labels.iter().map(|&label| sizes[label]).product();
             let run = labels[n_shared..].iter().map(|&label| sizes[label]).product();
@@ -113,7 +117,8 @@ impl CliqueTree {
         let mut strides = vec![0; from.labels.len()];
         let mut stride = 1;
         for label in labels.iter().rev() {
-            let place = from.labels.iter().position(|other| other == label).expect("the clique has the labels");
+            let place =
+                from.labels.iter().position(|other| other == label).expect("the clique has the labels");
             strides[place] = stride;
             stride *= self.sizes[*label] as u32;
         }
@@ -130,14 +135,18 @@ impl CliqueTree {
 
     /// The smallest clique that has all these labels.
     pub(crate) fn clique_of(&self, labels: &[usize]) -> Option<usize> {
-        let has_all = |clique: &&usize| labels.iter().all(|label| self.cliques[**clique].labels.contains(label));
-        (0..self.cliques.len()).filter(|clique| has_all(&clique)).min_by_key(|&clique| self.cliques[clique].size)
+        let has_all =
+            |clique: &&usize| labels.iter().all(|label| self.cliques[**clique].labels.contains(label));
+        (0..self.cliques.len())
+            .filter(|clique| has_all(&clique))
+            .min_by_key(|&clique| self.cliques[clique].size)
     }
 
     /// The entry of a clique, among those of all cliques, where labels have the categories of an assignment.
     pub(crate) fn entry(&self, clique: usize, assignment: impl Fn(usize) -> usize) -> usize {
         let clique = &self.cliques[clique];
-        let within = clique.labels.iter().fold(0, |entry, &label| entry * self.sizes[label] + assignment(label));
+        let within =
+            clique.labels.iter().fold(0, |entry, &label| entry * self.sizes[label] + assignment(label));
         clique.start + within
     }
 }
@@ -171,9 +180,13 @@ fn eliminate(sizes: &[usize], scopes: &[Vec<usize>]) -> (Vec<usize>, Vec<Vec<usi
     let mut left: Vec<usize> = (0..n).collect();
     let mut order = Vec::with_capacity(n);
     while !left.is_empty() {
-        let entries = |v: usize| neighbors[v].iter().map(|&u| sizes[u] as f64).product::<f64>() * sizes[v] as f64;
-        let (at, &label) =
-            left.iter().enumerate().min_by(|a, b| entries(*a.1).total_cmp(&entries(*b.1))).expect("some are left");
+        let entries =
+            |v: usize| neighbors[v].iter().map(|&u| sizes[u] as f64).product::<f64>() * sizes[v] as f64;
+        let (at, &label) = left
+            .iter()
+            .enumerate()
+            .min_by(|a, b| entries(*a.1).total_cmp(&entries(*b.1)))
+            .expect("some are left");
         left.swap_remove(at);
         left.sort_unstable();
         order.push(label);
@@ -202,7 +215,11 @@ mod tests {
         for (index, clique) in tree.cliques.iter().enumerate() {
             assert!(clique.parent.is_none_or(|parent| parent > index));
             let shared = &clique.labels[..clique.n_shared];
-            assert!(clique.parent.is_none_or(|parent| shared.iter().all(|l| tree.cliques[parent].labels.contains(l))));
+            assert!(
+                clique
+                    .parent
+                    .is_none_or(|parent| shared.iter().all(|l| tree.cliques[parent].labels.contains(l)))
+            );
         }
     }
 }

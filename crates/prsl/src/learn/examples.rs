@@ -1,7 +1,7 @@
 //! Rows to learn from: beliefs, and the truth as far as it is known.
 
-use rand::seq::SliceRandom;
 use rand::SeedableRng;
+use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::belief::BeliefMatrix;
@@ -39,7 +39,8 @@ impl Examples {
             assert_eq!(truth.len(), labels.len(), "one truth for each label");
             for (label, category) in labels.iter().zip(truth) {
                 if category.is_some_and(|category| category >= label.n_categories()) {
-                    let problem = format!("the truth of row {} is no category of label `{}`", row + 1, label.name());
+                    let problem =
+                        format!("the truth of row {} is no category of label `{}`", row + 1, label.name());
                     return Err(Error::Examples { problem });
                 }
             }
@@ -50,7 +51,9 @@ impl Examples {
 
     /// The same rows, which count as much as these weights say.
     pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
-        if weights.len() != self.n_rows() || weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite())) {
+        if weights.len() != self.n_rows()
+            || weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite()))
+        {
             let problem = format!("{} rows need as many weights, finite and not below 0", self.n_rows());
             return Err(Error::Examples { problem });
         }

@@ -50,7 +50,8 @@ impl Problem {
 
     /// The rules' tables and the cliques' potentials.
     pub(crate) fn tables(&self, parameters: &[f64]) -> Tables {
-        let silent: Vec<Vec<f64>> = self.rules.iter().map(|rule| rule.silent(&self.tree.sizes, parameters)).collect();
+        let silent: Vec<Vec<f64>> =
+            self.rules.iter().map(|rule| rule.silent(&self.tree.sizes, parameters)).collect();
         let factor = |(rule, silent): (usize, &Vec<f64>)| {
             let p = self.probability(rule, parameters);
             silent.iter().map(|silent| (1.0 - p) * silent + p * (1.0 - silent)).collect()
@@ -95,7 +96,14 @@ impl Problem {
     }
 
     /// The product of a clique's rules but one, for each of its entries.
-    fn product_of_others(&self, rules: &[usize], but: usize, tables: &Tables, size: usize, out: &mut Vec<f64>) {
+    fn product_of_others(
+        &self,
+        rules: &[usize],
+        but: usize,
+        tables: &Tables,
+        size: usize,
+        out: &mut Vec<f64>,
+    ) {
         out.clear();
         out.resize(size, 1.0);
         for &rule in rules.iter().filter(|&&rule| rule != but) {
@@ -106,10 +114,18 @@ impl Problem {
     }
 
     /// From ∂ / ∂ f for each entry of a rule to its parameters.
-    fn add_rule_gradient(&self, rule: usize, parameters: &[f64], silent: &[f64], slope: &[f64], gradient: &mut [f64]) {
+    fn add_rule_gradient(
+        &self,
+        rule: usize,
+        parameters: &[f64],
+        silent: &[f64],
+        slope: &[f64],
+        gradient: &mut [f64],
+    ) {
         let shape = &self.rules[rule];
         if let Probability::Learned(at) = shape.probability {
-            gradient[at] += silent.iter().zip(slope).map(|(silent, slope)| slope * (1.0 - 2.0 * silent)).sum::<f64>();
+            gradient[at] +=
+                silent.iter().zip(slope).map(|(silent, slope)| slope * (1.0 - 2.0 * silent)).sum::<f64>();
         }
         if let Silence::Learned(start) = shape.silence {
             let toward_silence = 1.0 - 2.0 * self.probability(rule, parameters);
@@ -134,7 +150,8 @@ impl RuleShape {
                 let mut start = *start;
                 for &label in &self.labels {
                     let q = &parameters[start..start + sizes[label]];
-                    products = products.iter().flat_map(|product| q.iter().map(move |q| product * q)).collect();
+                    products =
+                        products.iter().flat_map(|product| q.iter().map(move |q| product * q)).collect();
                     start += sizes[label];
                 }
                 products
@@ -161,13 +178,22 @@ impl RuleShape {
                 gradient[first..end].iter_mut().zip(run).for_each(|(slot, slope)| *slot += product * slope);
             }
             let q = &parameters[first..end];
-            rest = rest.chunks_exact(sizes[label]).map(|run| run.iter().zip(q).map(|(slope, q)| slope * q).sum()).collect();
+            rest = rest
+                .chunks_exact(sizes[label])
+                .map(|run| run.iter().zip(q).map(|(slope, q)| slope * q).sum())
+                .collect();
             end = first;
         }
     }
 
     /// ∏ q of the labels before a place, for each combination of their categories.
-    fn products_before(&self, place: usize, mut start: usize, sizes: &[usize], parameters: &[f64]) -> Vec<f64> {
+    fn products_before(
+        &self,
+        place: usize,
+        mut start: usize,
+        sizes: &[usize],
+        parameters: &[f64],
+    ) -> Vec<f64> {
         let mut products = vec![1.0];
         for &label in &self.labels[..place] {
             let q = &parameters[start..start + sizes[label]];

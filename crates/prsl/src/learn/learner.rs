@@ -199,7 +199,9 @@ impl Learner {
             }
         }
         if self.sizes.is_empty() || self.batch == 0 {
-            return Err(Error::Examples { problem: "learning needs a size to try and rows in a batch".to_owned() });
+            return Err(Error::Examples {
+                problem: "learning needs a size to try and rows in a batch".to_owned(),
+            });
         }
         Ok(())
     }
@@ -233,7 +235,8 @@ impl Learner {
     /// The mean joint log-likelihood of the validation rows without anything learned but calibrators.
     fn baseline(&self, base: &Model, train: &Examples, valid: &Examples, calibrate: bool) -> Result<f64> {
         let settings = Self { calibrate, typical: false, learn_probabilities: false, ..self.clone() };
-        let Task { problem, start } = Task::new(&settings, Size { width: 0, rules_per_group: 0 }, base, train)?;
+        let Task { problem, start } =
+            Task::new(&settings, Size { width: 0, rules_per_group: 0 }, base, train)?;
         Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
     }
 }
@@ -248,7 +251,8 @@ fn are_about_the_same(a: &Model, b: &Model) -> bool {
 /// their difference, row by row.
 fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
     let mean = |scores: &[f64]| scores.iter().sum::<f64>() / scores.len() as f64;
-    let best = (0..scores.len()).rev().max_by(|&a, &b| mean(scores[a]).total_cmp(&mean(scores[b]))).unwrap_or(0);
+    let best =
+        (0..scores.len()).rev().max_by(|&a, &b| mean(scores[a]).total_cmp(&mean(scores[b]))).unwrap_or(0);
     let is_close = |candidate: &usize| {
         let differences: Vec<f64> = scores[best].iter().zip(scores[*candidate]).map(|(a, b)| a - b).collect();
         let n = differences.len() as f64;

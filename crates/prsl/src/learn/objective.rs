@@ -107,7 +107,13 @@ impl Problem {
     }
 
     /// The mean log-likelihood of some rows; its gradient is added to `gradient`.
-    pub(crate) fn gradient(&self, parameters: &[f64], data: &Rows, rows: &[usize], gradient: &mut [f64]) -> f64 {
+    pub(crate) fn gradient(
+        &self,
+        parameters: &[f64],
+        data: &Rows,
+        rows: &[usize],
+        gradient: &mut [f64],
+    ) -> f64 {
         let tables = self.tables(parameters);
         let mut sums = self.sums(parameters, &tables, data, rows, true);
         if sums.weight == 0.0 {
@@ -123,8 +129,16 @@ impl Problem {
         sums.objective / sums.weight
     }
 
-    fn sums(&self, parameters: &[f64], tables: &Tables, data: &Rows, rows: &[usize], with_gradient: bool) -> Sums {
-        let weights = self.typical.as_ref().map(|typical| typical.log_weights(parameters, &tables.potentials));
+    fn sums(
+        &self,
+        parameters: &[f64],
+        tables: &Tables,
+        data: &Rows,
+        rows: &[usize],
+        with_gradient: bool,
+    ) -> Sums {
+        let weights =
+            self.typical.as_ref().map(|typical| typical.log_weights(parameters, &tables.potentials));
         let chunks: Vec<Sums> = rows
             .par_chunks(CHUNK)
             .map(|chunk| {
@@ -141,7 +155,8 @@ impl Problem {
 
 impl Sums {
     fn plus(mut self, other: Self) -> Self {
-        let add = |to: &mut Vec<f64>, from: Vec<f64>| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
+        let add =
+            |to: &mut Vec<f64>, from: Vec<f64>| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
         self.objective += other.objective;
         self.weight += other.weight;
         add(&mut self.derivatives, other.derivatives);
@@ -244,7 +259,9 @@ impl<'a> Pass<'a> {
         let given = self.given_truth(rows, &known);
         let everything = self.total(rows, None);
         let log_likelihood: Lane = std::array::from_fn(|l| given[l] - everything[l]);
-        for (weight, log_likelihood) in weights.iter_mut().zip(log_likelihood).filter(|(weight, _)| **weight > 0.0) {
+        for (weight, log_likelihood) in
+            weights.iter_mut().zip(log_likelihood).filter(|(weight, _)| **weight > 0.0)
+        {
             let is_possible = log_likelihood.is_finite();
             let log_likelihood = if is_possible { log_likelihood } else { IMPOSSIBLE };
             self.sums.objective += *weight * log_likelihood;
@@ -290,7 +307,8 @@ impl<'a> Pass<'a> {
     /// The first term: ln Z with the known labels held fast.
     fn given_truth(&mut self, rows: &[usize], known: &[Known]) -> Lane {
         let some = known.contains(&Known::Some);
-        let mut given = if some { self.clamped(rows, |pass| pass.total(rows, Some(rows))) } else { [0.0; LANES] };
+        let mut given =
+            if some { self.clamped(rows, |pass| pass.total(rows, Some(rows))) } else { [0.0; LANES] };
         for (lane, &row) in rows.iter().enumerate() {
             if known[lane] == Known::All {
                 given[lane] = self.log_weight(lane, row);
@@ -354,7 +372,9 @@ impl<'a> Pass<'a> {
     fn total(&mut self, rows: &[usize], agreeing: Option<&[usize]>) -> Lane {
         self.sweep.up(&self.problem.tree, &self.tables.potentials);
         let mut total = self.sweep.log_total;
-        let (Some(typical), Some(combinations)) = (&self.problem.typical, self.combinations) else { return total };
+        let (Some(typical), Some(combinations)) = (&self.problem.typical, self.combinations) else {
+            return total;
+        };
         typical.scores(&self.log_beliefs, combinations, &mut self.scores);
         for (lane, &row) in rows.iter().enumerate() {
             if let Some(own) = self.data.combination[row] {
@@ -368,7 +388,9 @@ impl<'a> Pass<'a> {
                 for (lane, &row) in rows.iter().enumerate() {
                     let n = self.problem.n_labels();
                     let truths = &self.data.truths[row * n..(row + 1) * n];
-                    let agrees = |(category, truth): (&usize, &Option<usize>)| truth.is_none_or(|truth| truth == *category);
+                    let agrees = |(category, truth): (&usize, &Option<usize>)| {
+                        truth.is_none_or(|truth| truth == *category)
+                    };
                     if !combination.categories.iter().zip(truths).all(agrees) {
                         score[lane] = f64::NEG_INFINITY;
                     }
@@ -388,14 +410,17 @@ impl<'a> Pass<'a> {
             }
         }
         for l in 0..LANES {
-            total[l] = if largest[l] == f64::NEG_INFINITY { f64::NEG_INFINITY } else { largest[l] + sum[l].ln() };
+            total[l] =
+                if largest[l] == f64::NEG_INFINITY { f64::NEG_INFINITY } else { largest[l] + sum[l].ln() };
         }
         total
     }
 
     /// Adds the gradient of ln Z, as it was just computed, times each row's weight.
     fn add_total(&mut self, rows: &[usize], total: &Lane, weights: &Lane) {
-        let share = |l: usize| if weights[l] == 0.0 { 0.0 } else { weights[l] * (self.sweep.log_total[l] - total[l]).exp() };
+        let share = |l: usize| {
+            if weights[l] == 0.0 { 0.0 } else { weights[l] * (self.sweep.log_total[l] - total[l]).exp() }
+        };
         let share: Lane = std::array::from_fn(share);
         self.sweep.down(&self.problem.tree, &self.tables.potentials, &share, &mut self.sums.derivatives);
         for (slope, marginal) in self.slopes.iter_mut().zip(&self.sweep.marginals) {
@@ -469,7 +494,12 @@ impl<'a> Pass<'a> {
                 let given = &self.data.log_beliefs[row * n_categories + start..][..size];
                 self.calibration(row, label).add_gradient(
                     given,
-                    |category| (self.log_beliefs[block.start + category][lane], self.slopes[block.start + category][lane]),
+                    |category| {
+                        (
+                            self.log_beliefs[block.start + category][lane],
+                            self.slopes[block.start + category][lane],
+                        )
+                    },
                     &mut self.sums.parameters,
                 );
             }
@@ -526,7 +556,9 @@ mod tests {
             let silence = if learned {
                 let start = parameters.len();
                 let n = labels.iter().map(|&label| sizes[label]).sum();
-                parameters.extend((0..n).map(|_| if rng.random_bool(0.15) { 0.0 } else { rng.random_range(0.2..1.0) }));
+                parameters.extend(
+                    (0..n).map(|_| if rng.random_bool(0.15) { 0.0 } else { rng.random_range(0.2..1.0) }),
+                );
                 Silence::Learned(start)
             } else {
                 Silence::Given((0..size).map(|_| f64::from(u8::from(rng.random_bool(0.5)))).collect())
@@ -570,10 +602,22 @@ mod tests {
         });
         let log_beliefs = log_beliefs.collect();
         let is_learned = (0..n_rows * n_labels).map(|_| rng.random_bool(0.9)).collect();
-        let rows = Rows { n_rows, log_beliefs, is_learned, truths, combination, weights, counted: rng.random_bool(0.5) };
+        let rows = Rows {
+            n_rows,
+            log_beliefs,
+            is_learned,
+            truths,
+            combination,
+            weights,
+            counted: rng.random_bool(0.5),
+        };
         let n_parameters = parameters.len();
         let given = vec![Calibrator::Identity; n_labels];
-        Case { problem: Problem { tree, rules, of_clique, calibrations, given, typical, n_parameters }, parameters, rows }
+        Case {
+            problem: Problem { tree, rules, of_clique, calibrations, given, typical, n_parameters },
+            parameters,
+            rows,
+        }
     }
 
     /// ln Z of the labels that are known, by going through all assignments.
@@ -588,7 +632,11 @@ mod tests {
             let mut block = vec![0.0; *size];
             let is_learned = rows.is_learned[row * sizes.len() + label];
             let calibration = if is_learned { problem.calibrations[label] } else { Calibration::Identity };
-            calibration.apply(parameters, &rows.log_beliefs[row * n_categories + start..][..*size], |m, log| block[m] = log);
+            calibration.apply(
+                parameters,
+                &rows.log_beliefs[row * n_categories + start..][..*size],
+                |m, log| block[m] = log,
+            );
             log_beliefs.push(block);
             start += size;
         }
@@ -598,16 +646,26 @@ mod tests {
             for (category, size) in assignment.iter_mut().zip(sizes) {
                 (*category, number) = (number % size, number / size);
             }
-            if truths.iter().zip(&assignment).any(|(truth, category)| truth.is_some_and(|truth| truth != *category)) {
+            if truths
+                .iter()
+                .zip(&assignment)
+                .any(|(truth, category)| truth.is_some_and(|truth| truth != *category))
+            {
                 continue;
             }
             let beliefs: f64 = assignment.iter().zip(&log_beliefs).map(|(m, logs)| logs[*m]).sum();
             let cliques = 0..problem.tree.cliques.len();
-            let rules: f64 = cliques.map(|c| tables.potentials[problem.tree.entry(c, |label| assignment[label])]).product();
+            let rules: f64 = cliques
+                .map(|c| tables.potentials[problem.tree.entry(c, |label| assignment[label])])
+                .product();
             let weight = problem.typical.as_ref().and_then(|typical| {
                 let combination = *typical.index.get(&assignment)?;
                 let own = rows.counted && rows.combination[row] == Some(combination);
-                Some(typical.log_weight(parameters, combination, if own { rows.weights[row] } else { 0.0 }).exp())
+                Some(
+                    typical
+                        .log_weight(parameters, combination, if own { rows.weights[row] } else { 0.0 })
+                        .exp(),
+                )
             });
             total += beliefs.exp() * rules * (1.0 + weight.unwrap_or(0.0));
         }

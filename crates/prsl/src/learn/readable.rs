@@ -43,7 +43,8 @@ pub(crate) fn readable(base: &Model, problem: &Problem, parameters: &[f64], rows
     }
     for &(rule, _) in &rules {
         let Probability::Given(p) = problem.rules[rule].probability else { continue };
-        builder = builder.add_rule(Rule::new(p, Body::NoisyOr(NoisyOr::new(problem.inhibitions(rule, &parameters)))));
+        builder = builder
+            .add_rule(Rule::new(p, Body::NoisyOr(NoisyOr::new(problem.inhibitions(rule, &parameters)))));
     }
     if let Some(typical) = &problem.typical {
         for combination in typical.readable(&parameters) {
@@ -102,7 +103,8 @@ impl Problem {
     /// What a learned rule says.
     fn inhibitions(&self, rule: usize, parameters: &[f64]) -> Vec<Inhibition> {
         let labels = self.rules[rule].labels.iter();
-        let categories = labels.flat_map(|&label| (0..self.tree.sizes[label]).map(move |category| (label, category)));
+        let categories =
+            labels.flat_map(|&label| (0..self.tree.sizes[label]).map(move |category| (label, category)));
         let inhibition = |((label, category), at): ((usize, usize), usize)| Inhibition {
             label: LabelId::new(label),
             category: CategoryId::new(category),
@@ -128,7 +130,9 @@ impl Problem {
 fn calibrator(calibration: Calibration, n: usize, parameters: &[f64]) -> Result<Option<Calibrator>> {
     Ok(match calibration {
         Calibration::Identity => None,
-        Calibration::Platt(at) => Some(Calibrator::Platt { slope: parameters[at], intercept: parameters[at + 1] }),
+        Calibration::Platt(at) => {
+            Some(Calibrator::Platt { slope: parameters[at], intercept: parameters[at + 1] })
+        }
         Calibration::Dirichlet(at) => {
             let (weights, bias) = parameters[at..at + n * (n + 1)].split_at(n * n);
             let rows: Vec<Vec<f64>> = weights.chunks(n).map(<[f64]>::to_vec).collect();
@@ -145,7 +149,10 @@ impl Typical {
     fn readable(&self, parameters: &[f64]) -> Vec<Combination> {
         let weighed = |(at, s): (usize, &super::typical::Combination)| {
             let weight = self.log_weight(parameters, at, 0.0).exp();
-            Combination::new(format!("{weight:.3e}").parse().expect("a number was written"), s.categories.clone())
+            Combination::new(
+                format!("{weight:.3e}").parse().expect("a number was written"),
+                s.categories.clone(),
+            )
         };
         let mut readable: Vec<Combination> = self.combinations.iter().enumerate().map(weighed).collect();
         readable.retain(|combination| combination.weight() >= FAINT);

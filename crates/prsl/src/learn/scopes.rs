@@ -21,8 +21,9 @@ impl Association {
     ) -> Self {
         let n = blocks.len();
         let n_categories = blocks.last().map_or(0, |block| block.end);
-        let columns: Vec<Vec<Option<f64>>> =
-            (0..n_categories).map(|category| (0..n_rows).map(|row| residual(row, category)).collect()).collect();
+        let columns: Vec<Vec<Option<f64>>> = (0..n_categories)
+            .map(|category| (0..n_rows).map(|row| residual(row, category)).collect())
+            .collect();
         let mut association = Self { n, values: vec![0.0; n * n] };
         for a in 0..n {
             for b in 0..a {
@@ -56,7 +57,11 @@ fn correlation(a: &[Option<f64>], b: &[Option<f64>]) -> f64 {
 
 /// Groups of up to `width + 1` labels for rules to be learned about; `blocks` are groups that have to stay together,
 /// as the cliques of a tree have them (each block a connected part, its cliques listed).
-pub(crate) fn thin_tree(association: &Association, width: usize, blocks: &[Vec<Vec<usize>>]) -> Vec<Vec<usize>> {
+pub(crate) fn thin_tree(
+    association: &Association,
+    width: usize,
+    blocks: &[Vec<Vec<usize>>],
+) -> Vec<Vec<usize>> {
     let n = association.n;
     let mut in_block = vec![false; n];
     blocks.iter().flatten().flatten().for_each(|&label| in_block[label] = true);
@@ -74,7 +79,8 @@ pub(crate) fn thin_tree(association: &Association, width: usize, blocks: &[Vec<V
     });
     let Some(first) = first else { return Vec::new() };
     let mut cliques = waiting.swap_remove(first);
-    let mut groups: Vec<Vec<usize>> = cliques.iter().filter(|clique| (2..=width + 1).contains(&clique.len())).cloned().collect();
+    let mut groups: Vec<Vec<usize>> =
+        cliques.iter().filter(|clique| (2..=width + 1).contains(&clique.len())).cloned().collect();
     while !waiting.is_empty() {
         let (part, link, _) = best_link(association, width, &cliques, &waiting);
         let joined = waiting.swap_remove(part);

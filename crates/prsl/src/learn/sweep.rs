@@ -78,7 +78,8 @@ impl Sweep {
                 }
             }
             let message = &mut self.up[self.separators[index]..][..clique.n_separator()];
-            let runs = inside.chunks_exact(clique.run).zip(potentials[clique.entries()].chunks_exact(clique.run));
+            let runs =
+                inside.chunks_exact(clique.run).zip(potentials[clique.entries()].chunks_exact(clique.run));
             for (slot, (inside, potential)) in message.iter_mut().zip(runs) {
                 *slot = [0.0; LANES];
                 inside.iter().zip(potential).for_each(|(x, &potential)| add_scaled(slot, x, potential));
@@ -92,15 +93,23 @@ impl Sweep {
 
     /// Sums down from the roots, after [`Sweep::up`]: marginals, and to `derivatives` (one per entry of every clique) is
     /// added ∂ ln Z / ∂ potential, each row times its weight.
-    pub(crate) fn down(&mut self, tree: &CliqueTree, potentials: &[f64], weights: &Lane, derivatives: &mut [f64]) {
+    pub(crate) fn down(
+        &mut self,
+        tree: &CliqueTree,
+        potentials: &[f64],
+        weights: &Lane,
+        derivatives: &mut [f64],
+    ) {
         for (index, clique) in tree.cliques.iter().enumerate().rev() {
             if clique.parent.is_none() {
                 self.down[self.separators[index]] = [1.0; LANES];
             }
             let outside = &self.down[self.separators[index]..][..clique.n_separator()];
             let potentials = &potentials[clique.entries()];
-            let total = marginalize(&self.inside[clique.entries()], outside, potentials, clique.run, &mut self.home);
-            let factor: Lane = std::array::from_fn(|l| if total[l] > 0.0 { weights[l] / total[l] } else { 0.0 });
+            let total =
+                marginalize(&self.inside[clique.entries()], outside, potentials, clique.run, &mut self.home);
+            let factor: Lane =
+                std::array::from_fn(|l| if total[l] > 0.0 { weights[l] / total[l] } else { 0.0 });
             let share: Lane = std::array::from_fn(|l| if total[l] > 0.0 { 1.0 / total[l] } else { 0.0 });
             self.store_marginals(tree, clique, &share);
             let inside = self.inside[clique.entries()].chunks_exact(clique.run);
@@ -125,7 +134,8 @@ impl Sweep {
         let n_children = clique.children.len();
         let mut products = std::mem::take(&mut self.scratch);
         let outside = &self.down[self.separators[index]..];
-        let runs = products[0][..clique.size].chunks_exact_mut(clique.run).zip(potentials.chunks_exact(clique.run));
+        let runs =
+            products[0][..clique.size].chunks_exact_mut(clique.run).zip(potentials.chunks_exact(clique.run));
         for ((slots, potentials), outside) in runs.zip(outside) {
             for ((slot, &potential), home) in slots.iter_mut().zip(potentials).zip(&self.home) {
                 *slot = std::array::from_fn(|l| potential * home[l] * outside[l]);
@@ -201,7 +211,13 @@ impl Sweep {
 }
 
 /// Σ inside · outside · potential by home entry into `home`; their sum.
-fn marginalize(inside: &[Lane], outside: &[Lane], potentials: &[f64], run: usize, home: &mut Vec<Lane>) -> Lane {
+fn marginalize(
+    inside: &[Lane],
+    outside: &[Lane],
+    potentials: &[f64],
+    run: usize,
+    home: &mut Vec<Lane>,
+) -> Lane {
     home.clear();
     home.resize(run, [0.0; LANES]);
     let runs = inside.chunks_exact(run).zip(potentials.chunks_exact(run));
@@ -231,7 +247,8 @@ fn add_scaled(slot: &mut Lane, x: &Lane, factor: f64) {
 
 fn dot(a: &Lane, b: &Lane) -> f64 {
     let products: Lane = std::array::from_fn(|l| a[l] * b[l]);
-    ((products[0] + products[4]) + (products[2] + products[6])) + ((products[1] + products[5]) + (products[3] + products[7]))
+    ((products[0] + products[4]) + (products[2] + products[6]))
+        + ((products[1] + products[5]) + (products[3] + products[7]))
 }
 
 /// Divides a message by its sum, which is returned; a sum of 0 leaves it as it is.

@@ -51,11 +51,15 @@ impl Task {
         for label in base.label_ids() {
             calibrations.push(settings.calibration(base, label, train, &mut start)?);
         }
-        let experts: Vec<Vec<usize>> =
-            base.rules().iter().map(|rule| rule.scope().iter().map(|label| label.index()).collect()).collect();
+        let experts: Vec<Vec<usize>> = base
+            .rules()
+            .iter()
+            .map(|rule| rule.scope().iter().map(|label| label.index()).collect())
+            .collect();
         let blocks = expert_blocks(&sizes, &experts)?;
         let association = association(base, &calibrations, &start.parameters, train);
-        let groups = if size.rules_per_group == 0 { Vec::new() } else { thin_tree(&association, size.width, &blocks) };
+        let groups =
+            if size.rules_per_group == 0 { Vec::new() } else { thin_tree(&association, size.width, &blocks) };
         let scopes: Vec<Vec<usize>> = experts.iter().chain(&groups).cloned().collect();
         let tree = CliqueTree::new(&sizes, &scopes)?;
         let mut rules = Vec::new();
@@ -80,7 +84,13 @@ impl Task {
 
 impl Learner {
     /// A calibrator to be learned, which begins where it is best without rules.
-    fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Result<Calibration> {
+    fn calibration(
+        &self,
+        model: &Model,
+        label: LabelId,
+        train: &Examples,
+        start: &mut Start,
+    ) -> Result<Calibration> {
         let n = model.label(label).n_categories();
         if !self.calibrate || model.label(label).classifier().is_none() {
             return Ok(Calibration::Identity);
@@ -95,7 +105,13 @@ impl Learner {
         Ok(if n == 2 { Calibration::Platt(first) } else { Calibration::Dirichlet(first) })
     }
 
-    fn learned(&self, group: &[usize], tree: &CliqueTree, start: &mut Start, rng: &mut ChaCha8Rng) -> RuleShape {
+    fn learned(
+        &self,
+        group: &[usize],
+        tree: &CliqueTree,
+        start: &mut Start,
+        rng: &mut ChaCha8Rng,
+    ) -> RuleShape {
         let clique = tree.clique_of(group).expect("the tree was made for the groups");
         let shape = RuleShape {
             clique,
@@ -107,12 +123,23 @@ impl Learner {
         let range = Range { learning_rate: self.learning_rate, low: LEAST_INHIBITION, high: 1.0 };
         for _ in 0..shape.n_inhibitions(&tree.sizes) {
             // What lets a category fire has to be worth it.
-            start.add(rng.random_range(0.9..1.0), range, Pull { to: 1.0, strength: 0.0, slope: -self.penalty });
+            start.add(
+                rng.random_range(0.9..1.0),
+                range,
+                Pull { to: 1.0, strength: 0.0, slope: -self.penalty },
+            );
         }
         shape
     }
 
-    fn expert(&self, model: &Model, rule: &Rule, scope: &[usize], tree: &CliqueTree, start: &mut Start) -> RuleShape {
+    fn expert(
+        &self,
+        model: &Model,
+        rule: &Rule,
+        scope: &[usize],
+        tree: &CliqueTree,
+        start: &mut Start,
+    ) -> RuleShape {
         let clique = tree.clique_of(scope).expect("the tree was made for the rules");
         let mut assignment = vec![0; model.labels().len()];
         let size: usize = scope.iter().map(|&label| tree.sizes[label]).product();
@@ -130,7 +157,11 @@ impl Learner {
         let probability = if is_learned {
             let [low, high] = if p > 0.5 { [0.5 + MARGIN, 1.0 - MARGIN] } else { [MARGIN, 0.5 - MARGIN] };
             let range = Range { learning_rate: self.learning_rate, low, high };
-            Probability::Learned(start.add(p.clamp(low, high), range, Pull { to: p, strength: 0.0, slope: 0.0 }))
+            Probability::Learned(start.add(
+                p.clamp(low, high),
+                range,
+                Pull { to: p, strength: 0.0, slope: 0.0 },
+            ))
         } else {
             Probability::Given(p)
         };
@@ -165,7 +196,8 @@ impl Problem {
             let mut beliefs = examples.beliefs().row(row);
             for (label, size) in self.tree.sizes.iter().enumerate() {
                 let block = beliefs.split_off(..*size).expect("a belief for every category");
-                let from_classifier = examples.beliefs().origin(row, LabelId::new(label)) == BeliefOrigin::Classifier;
+                let from_classifier =
+                    examples.beliefs().origin(row, LabelId::new(label)) == BeliefOrigin::Classifier;
                 is_learned.push(from_classifier && self.calibrations[label] != Calibration::Identity);
                 if is_learned.last() == Some(&true) {
                     log_beliefs.extend(smooth_logs(block));
@@ -196,7 +228,12 @@ impl Problem {
 }
 
 /// How far labels go together beyond what the calibrated beliefs know.
-fn association(model: &Model, calibrations: &[Calibration], parameters: &[f64], train: &Examples) -> Association {
+fn association(
+    model: &Model,
+    calibrations: &[Calibration],
+    parameters: &[f64],
+    train: &Examples,
+) -> Association {
     let blocks: Vec<std::ops::Range<usize>> = model.label_ids().map(|label| model.block(label)).collect();
     let of_category: Vec<(usize, usize)> = blocks
         .iter()
@@ -213,7 +250,8 @@ fn association(model: &Model, calibrations: &[Calibration], parameters: &[f64], 
                 _ => smooth_logs(given).collect(),
             };
             let first = row * n_categories + block.start;
-            calibrations[label].apply(parameters, &logs, |category, log| beliefs[first + category] = log.exp());
+            calibrations[label]
+                .apply(parameters, &logs, |category, log| beliefs[first + category] = log.exp());
         }
     }
     Association::new(train.n_rows(), &blocks, |row, at| {
@@ -228,7 +266,9 @@ fn expert_blocks(sizes: &[usize], experts: &[Vec<usize>]) -> Result<Vec<Vec<Vec<
     let tree = CliqueTree::new(sizes, experts)?;
     let mut blocks: std::collections::BTreeMap<usize, Vec<Vec<usize>>> = Default::default();
     for (index, clique) in tree.cliques.iter().enumerate().filter(|(_, clique)| clique.labels.len() > 1) {
-        let root = std::iter::successors(Some(index), |&at| tree.cliques[at].parent).last().expect("itself at least");
+        let root = std::iter::successors(Some(index), |&at| tree.cliques[at].parent)
+            .last()
+            .expect("itself at least");
         blocks.entry(root).or_default().push(clique.labels.clone());
     }
     Ok(blocks.into_values().collect())

@@ -52,7 +52,10 @@ impl Typical {
         let mut marginals = vec![0.5; n_categories];
         for (truths, weight) in rows {
             let Some(categories) = truths.iter().copied().collect::<Option<Vec<usize>>>() else { continue };
-            categories.iter().zip(&blocks).for_each(|(category, block)| marginals[block + category] += weight);
+            categories
+                .iter()
+                .zip(&blocks)
+                .for_each(|(category, block)| marginals[block + category] += weight);
             *counts.entry(categories).or_default() += weight;
             total += weight;
         }
@@ -61,7 +64,8 @@ impl Typical {
         }
         let most = |label: usize| {
             let of = &marginals[blocks[label]..blocks[label] + sizes[label]];
-            blocks[label] + (0..of.len()).max_by(|&a, &b| of[a].total_cmp(&of[b]).then(b.cmp(&a))).expect("two or more")
+            blocks[label]
+                + (0..of.len()).max_by(|&a, &b| of[a].total_cmp(&of[b]).then(b.cmp(&a))).expect("two or more")
         };
         let reference: Vec<usize> = (0..sizes.len()).map(most).collect();
         let frequency = |(label, category): (usize, &usize)| {
@@ -178,7 +182,13 @@ impl Typical {
     }
 
     /// Corrects [`Typical::add_gradient`] for a mass whose count was partly left out.
-    pub(crate) fn correct_gradient(&self, combination: usize, left_out: f64, mass: f64, gradient: &mut [f64]) {
+    pub(crate) fn correct_gradient(
+        &self,
+        combination: usize,
+        left_out: f64,
+        mass: f64,
+        gradient: &mut [f64],
+    ) {
         if mass != 0.0 {
             let difference = self.surplus(combination, left_out) - self.surplus(combination, 0.0);
             gradient[self.start + 1] += mass * difference;

@@ -123,7 +123,9 @@ pub(super) fn document(source: &str) -> Result<Document> {
                     expectation_spans.push(span_of(statement));
                 })
             }
-            Some("typical") => typical_statement(&mut cursor)
+            Some("typical") => typical
+                .make_room(labels.len(), &cursor)
+                .and_then(|()| typical_statement(&mut cursor))
                 .and_then(|combination| typical.add(combination, span_of(statement), source, errors.len())),
             Some("rule" | "noisy_or") => rule_statement(&mut cursor).and_then(|(rule, name_span)| {
                 if let (Some(name), Some(span)) = (rule.name(), name_span)
@@ -370,9 +372,21 @@ struct Typical {
     list: Vec<Combination>,
     spans: Vec<Range<usize>>,
     first_stated: HashMap<Vec<usize>, usize>,
+    /// Categories of all statements, wrong ones too.
+    n_categories: usize,
 }
 
 impl Typical {
+    /// That one more combination of so many labels is not too much.
+    fn make_room(&mut self, n_labels: usize, cursor: &Cursor<'_>) -> Parsed<()> {
+        self.n_categories = self.n_categories.saturating_add(n_labels);
+        if self.n_categories <= combination::MAX_CATEGORIES {
+            return Ok(());
+        }
+        let message = format!("more combinations than fit a model of {n_labels} labels");
+        Err(Diagnostic::new(cursor.span(), message).with_help("keep those of the largest weights"))
+    }
+
     fn add(
         &mut self,
         combination: Combination,
