@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-all lint bench peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-all lint bench bench-learning peers study doc fuzz clean
 
 all: lint test doc
 
@@ -31,6 +31,10 @@ doc:
 ## Time per row and compile time, on the shared golden models where they are, and on simulated ones.
 bench:
 	cargo bench -p prsl
+
+## Learning on the paper's datasets, where their beliefs are: accuracy and log-likelihood on rows that were not learned from.
+bench-learning:
+	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
 
 ## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
 peers:

@@ -1,42 +1,40 @@
-//! Learning on the paper's datasets: fixed beliefs by fold, fitted on the training rows, selected on the validation rows, reported on the
-//! test rows.
+//! Learning on the paper's datasets: classifiers' beliefs by fold, learned on the training rows, chosen on the validation rows, reported on the test
+//! rows. One setting for all datasets.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use prsl::learn::{Examples, Thin};
-use prsl::{BeliefMatrix, MaxProductTree, Model, Normalize};
+use prsl::learn::{Examples, Learner};
+use prsl::metrics::{Evaluation, Metric};
+use prsl::{BeliefMatrix, Model, Normalize};
 use prsl_data::{Cell, TableReader};
 
 const DATASETS: [&str; 6] = ["emotions", "yeast", "birds", "medical", "enron", "mediamill2k"];
+const METRICS: [Metric; 5] = [
+    Metric::JointAccuracy,
+    Metric::MeanJointLogLikelihood,
+    Metric::MedianJointLogLikelihood,
+    Metric::MedianLabelLogLikelihood,
+    Metric::HammingLoss,
+];
 
+/// Learning on the paper's datasets.
 #[derive(Parser)]
 struct Arguments {
     /// Where the belief files are.
     #[arg(long, default_value = "../shared/data/beliefs")]
     data: PathBuf,
-    /// Datasets, all of them by default.
+    /// Datasets, all of them by default: `birds,yeast`.
     #[arg(long, value_delimiter = ',')]
     datasets: Option<Vec<String>>,
-    /// Folds, all of them by default.
-    #[arg(long)]
-    folds: Option<usize>,
-    #[arg(long)]
-    width: Option<usize>,
-    #[arg(long)]
-    rules: Option<usize>,
-    #[arg(long)]
-    steps: Option<usize>,
-    #[arg(long)]
-    spread: Option<f64>,
-    #[arg(long)]
-    penalty: Option<f64>,
-    #[arg(long)]
-    pull: Option<f64>,
-    #[arg(long)]
-    rate: Option<f64>,
+    /// So many folds of each at most.
+    #[arg(long, default_value_t = usize::MAX)]
+    folds: usize,
+    /// Where the table goes, as Markdown.
+    #[arg(long, default_value = "target/learning.md")]
+    out: PathBuf,
 }
 
 /// The rows of one fold.
@@ -46,75 +44,92 @@ struct Fold {
     test: Examples,
 }
 
+/// One fold's scores on its test rows.
+struct Outcome {
+    scores: Vec<f64>,
+    seconds: f64,
+}
+
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    let mut settings = Thin::default();
-    settings.width = arguments.width.unwrap_or(settings.width);
-    settings.rules_per_group = arguments.rules.unwrap_or(settings.rules_per_group);
-    settings.steps = arguments.steps.unwrap_or(settings.steps);
-    settings.spread = arguments.spread.unwrap_or(settings.spread);
-    settings.penalty = arguments.penalty.unwrap_or(settings.penalty);
-    settings.pull = arguments.pull.unwrap_or(settings.pull);
-    settings.learning_rate = arguments.rate.unwrap_or(settings.learning_rate);
-    for name in DATASETS
-        .iter()
-        .filter(|name| arguments.datasets.as_ref().is_none_or(|only| only.iter().any(|o| o == *name)))
-    {
-        let (model, folds) = read(&arguments.data.join(format!("{name}.parquet")))?;
-        let mut sums = [0.0; 5];
-        let n = arguments.folds.unwrap_or(folds.len()).min(folds.len());
-        for fold in &folds[..n] {
-            let start = Instant::now();
-            let learned = settings.learn(&model, &fold.train, &fold.valid)?;
-            let seconds = start.elapsed().as_secs_f64();
-            let accuracy = joint_accuracy(&learned, &fold.test)?;
-            let best = learned.curve.iter().max_by(|a, b| a.2.total_cmp(&b.2)).unwrap();
-            sums[0] += accuracy;
-            sums[1] += learned.mean_log_likelihood(&fold.test);
-            sums[2] += learned.validation;
-            sums[3] += seconds;
-            sums[4] += best.0 as f64;
-        }
-        let mean = sums.map(|sum| sum / n as f64);
+    if !arguments.data.is_dir() {
         println!(
-            "{name:12} accuracy {:.3} log-likelihood {:.3} (validation {:.3}) {:.1} s a fold, best step {:.0}",
-            mean[0], mean[1], mean[2], mean[3], mean[4]
+            "nothing is measured: there are no belief files in {}; name their folder with --data",
+            arguments.data.display()
         );
+        return Ok(());
     }
+    let is_wanted =
+        |name: &str| arguments.datasets.as_ref().is_none_or(|only| only.iter().any(|other| other == name));
+    let mut table = header();
+    print!("{table}");
+    for name in DATASETS.into_iter().filter(|name| is_wanted(name)) {
+        let (model, folds) = read(&arguments.data.join(format!("{name}.parquet")))?;
+        let mut outcomes = Vec::new();
+        for (index, fold) in folds.iter().take(arguments.folds).enumerate() {
+            eprint!("\r{name}: fold {} of {}  ", index + 1, folds.len());
+            outcomes.push(measure(&model, fold)?);
+        }
+        eprint!("\r");
+        let line = line(name, &outcomes);
+        print!("{line}");
+        table += &line;
+    }
+    if let Some(folder) = arguments.out.parent() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    std::fs::write(&arguments.out, table)
+        .with_context(|| format!("cannot write {}", arguments.out.display()))?;
     Ok(())
 }
 
-fn joint_accuracy(learned: &prsl::learn::Learned, test: &Examples) -> Result<f64> {
-    let engine = MaxProductTree::compile(&learned.model)?;
-    let beliefs = learned.calibrated(test)?;
-    let best = engine.best_batch(&beliefs);
-    let combinations = learned.combinations();
-    let mut right = 0;
-    for (row, (best, truth)) in best.iter().zip(test.truths()).enumerate() {
-        let best = best.as_ref().context("no explanation")?;
-        let (mut assignment, mut weight) = (best.assignment.clone(), best.log_weight);
-        for (combination, log_typical) in &combinations {
-            let own = learned.model.log_weight(beliefs.row(row), combination) + log_typical.exp().ln_1p();
-            if own > weight {
-                (assignment, weight) = (combination.to_vec(), own);
-            }
-        }
-        right +=
-            usize::from(truth.iter().zip(&assignment).all(|(truth, category)| *truth == Some(*category)));
+fn header() -> String {
+    let names: Vec<String> = METRICS.iter().map(|metric| metric.name().replace('_', " ")).collect();
+    format!("| dataset | {} | seconds a fold |\n|---|{}---|\n", names.join(" | "), "---|".repeat(names.len()))
+}
+
+/// Means over folds, with standard errors.
+fn line(name: &str, outcomes: &[Outcome]) -> String {
+    let n = outcomes.len() as f64;
+    let cell = |metric: usize| {
+        let mean = outcomes.iter().map(|outcome| outcome.scores[metric]).sum::<f64>() / n;
+        let squares: f64 = outcomes.iter().map(|outcome| (outcome.scores[metric] - mean).powi(2)).sum();
+        format!("{mean:.3} ± {:.3}", (squares / (n - 1.0).max(1.0) / n).sqrt())
+    };
+    let cells: Vec<String> = (0..METRICS.len()).map(cell).collect();
+    let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum::<f64>() / n;
+    format!("| {name} | {} | {seconds:.1} |\n", cells.join(" | "))
+}
+
+fn measure(model: &Model, fold: &Fold) -> Result<Outcome> {
+    let start = Instant::now();
+    let learned = Learner::default().learn(model, &fold.train, &fold.valid)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut rows = BeliefMatrix::new(&learned.model);
+    for row in 0..fold.test.n_rows() {
+        let cells: Vec<Option<f64>> = fold.test.beliefs().row(row).iter().copied().map(Some).collect();
+        rows.push(&cells, Normalize::Always)?;
     }
-    Ok(right as f64 / test.n_rows() as f64)
+    let scores = Evaluation::of(&learned.model, &rows, fold.test.truths())?.scores();
+    let scores = METRICS
+        .iter()
+        .map(|metric| scores.get(*metric).context("a score is missing"))
+        .collect::<Result<_>>()?;
+    Ok(Outcome { scores, seconds })
 }
 
 fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
     let mut table = TableReader::open(path)?;
     let columns = table.columns().to_vec();
     let names: Vec<&str> = columns.iter().filter_map(|column| column.strip_prefix("belief_")).collect();
-    let mut builder = Model::builder();
-    for at in 0..names.len() {
-        builder = builder.binary_label(format!("l{at}"));
-    }
+    let builder = names.iter().fold(Model::builder(), |builder, name| builder.binary_label(*name));
     let model = builder.build()?;
-    let column = |name: &str| columns.iter().position(|column| column == name).context("a column is missing");
+    let column = |name: &str| {
+        columns
+            .iter()
+            .position(|column| column == name)
+            .with_context(|| format!("{} has no column {name}", path.display()))
+    };
     let (fold, split) = (column("fold")?, column("split")?);
     let beliefs: Vec<usize> =
         names.iter().map(|name| column(&format!("belief_{name}"))).collect::<Result<_>>()?;
@@ -124,7 +139,7 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
     while let Some(chunk) = table.read_chunk(1000)? {
         for row in 0..chunk.n_rows() {
             let number = |column: usize| -> Result<f64> {
-                Ok(chunk.cell(row, column).number()?.context("a number is missing")?)
+                chunk.cell(row, column).number()?.context("a number is missing")
             };
             let fold = number(fold)? as usize;
             while parts.len() <= fold {
@@ -135,21 +150,14 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
                 Cell::Text("val") => 1,
                 _ => 2,
             };
-            let cells: Vec<Option<f64>> = beliefs
-                .iter()
-                .map(|&column| number(column))
-                .collect::<Result<Vec<f64>>>()?
-                .into_iter()
-                .flat_map(|yes| [Some(yes), Some(1.0 - yes)])
-                .collect();
-            let part = &mut parts[fold][split];
-            part.0.push(&cells, Normalize::Always)?;
-            part.1.push(
-                truths
-                    .iter()
-                    .map(|&column| Ok(Some(usize::from(number(column)? < 0.5))))
-                    .collect::<Result<_>>()?,
-            );
+            let yes: Vec<f64> = beliefs.iter().map(|&column| number(column)).collect::<Result<_>>()?;
+            let cells: Vec<Option<f64>> =
+                yes.into_iter().flat_map(|yes| [Some(yes), Some(1.0 - yes)]).collect();
+            let is_no =
+                |&column: &usize| -> Result<Option<usize>> { Ok(Some(usize::from(number(column)? < 0.5))) };
+            let (rows, known) = &mut parts[fold][split];
+            rows.push(&cells, Normalize::Always)?;
+            known.push(truths.iter().map(is_no).collect::<Result<_>>()?);
         }
     }
     let folds = parts.into_iter().filter(|[train, ..]| train.0.n_rows() > 0).map(|parts| {

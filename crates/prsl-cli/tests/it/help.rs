@@ -18,6 +18,7 @@ fn all_help_texts() {
         "explain",
         "evaluate",
         "calibrate",
+        "learn",
         "plot",
         "export",
         "demo",

@@ -11,6 +11,7 @@ mod explain;
 mod export;
 mod fmt;
 mod help;
+mod learn;
 mod pipes;
 mod plot;
 mod predict;

@@ -95,6 +95,9 @@ impl Climb {
         if self.curve.is_empty() {
             self.look(problem, valid, None);
         }
+        if self.is_done(pace) {
+            return false;
+        }
         let mut gradient = vec![0.0; self.parameters.len()];
         let (mut sum, mut n_steps) = (0.0, 0.0);
         let end = (self.step + LOOK).min(pace.steps);
@@ -112,10 +115,12 @@ impl Climb {
             Adam::default().step(&mut self.memory, &mut self.parameters, &gradient, &start.ranges, pace);
             self.step += 1;
         }
-        if n_steps > 0.0 {
-            self.look(problem, valid, Some(sum / n_steps));
-        }
-        self.step < pace.steps && self.step - self.best_step < pace.patience
+        self.look(problem, valid, Some(sum / n_steps));
+        !self.is_done(pace)
+    }
+
+    fn is_done(&self, pace: Pace) -> bool {
+        self.step >= pace.steps || self.step - self.best_step >= pace.patience
     }
 
     fn look(&mut self, problem: &Problem, valid: &Rows, training: Option<f64>) {

@@ -101,9 +101,9 @@ pub struct Learned {
     pub validation: f64,
     /// The same before rules were rounded and left out.
     pub validation_before_rounding: f64,
-    /// The same for the beliefs as they were given, and calibrated.
+    /// The same for the beliefs as they were given, without rules.
     pub beliefs_alone: f64,
-    /// The same for calibrated beliefs and the base's rules.
+    /// The same for the beliefs calibrated one by one, with the base's rules.
     pub base_alone: f64,
     /// For each rule of the model: what the validation rows lose without it.
     pub gains: Vec<f64>,
@@ -226,7 +226,7 @@ impl Learner {
             curve: climb.curve.clone(),
             validation: problem.mean(&parameters, &rows),
             validation_before_rounding: climb.best_validation,
-            beliefs_alone: self.baseline(&base.without_rules()?, train, valid, false)?,
+            beliefs_alone: self.baseline(&base.without_rules()?.without_calibrators(), train, valid, false)?,
             base_alone: self.baseline(base, train, valid, self.calibrate)?,
             gains,
         })

@@ -64,6 +64,14 @@ pub(crate) struct Rows {
 /// A row whose truth is impossible counts as this improbable.
 pub(crate) const IMPOSSIBLE: f64 = -690.775_527_898_213_7; // ln 1e-300
 
+/// Stands for ln 0 of a belief where logarithms are added and taken away again: far below any other sum of them.
+const NEVER: f64 = -1e7;
+
+/// A sum of logarithms, −∞ if one of them was that of 0.
+pub(crate) fn log_sum(sum: f64) -> f64 {
+    if sum < 0.5 * NEVER { f64::NEG_INFINITY } else { sum }
+}
+
 /// Rows whose sums are added up in one go: the same whatever the number of threads.
 const CHUNK: usize = 3 * LANES;
 
@@ -294,11 +302,12 @@ impl<'a> Pass<'a> {
                 let row = rows[lane.min(rows.len() - 1)];
                 let given = &self.data.log_beliefs[row * n_categories + start..][..size];
                 self.calibration(row, label).apply(self.parameters, given, |category, log_belief| {
-                    self.log_beliefs[start + category][lane] = log_belief;
+                    self.log_beliefs[start + category][lane] = log_belief.max(NEVER);
                 });
             }
             start += size;
         }
+        // exp of NEVER is 0.
         for (belief, log_belief) in self.sweep.beliefs.iter_mut().zip(&self.log_beliefs) {
             *belief = log_belief.map(f64::exp);
         }
@@ -346,7 +355,7 @@ impl<'a> Pass<'a> {
         for clique in 0..self.problem.tree.cliques.len() {
             sum += self.tables.potentials[self.entry(clique, row)].ln();
         }
-        sum + self.log_typical(row).exp().ln_1p()
+        log_sum(sum) + self.log_typical(row).exp().ln_1p()
     }
 
     fn entry(&self, clique: usize, row: usize) -> usize {
@@ -601,7 +610,6 @@ mod tests {
             raw.into_iter().map(move |x| (x / total).ln()).collect::<Vec<_>>()
         });
         let log_beliefs = log_beliefs.collect();
-        let is_learned = (0..n_rows * n_labels).map(|_| rng.random_bool(0.9)).collect();
         let rows = Rows {
             n_rows,
             log_beliefs,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::clique_tree::CliqueTree;
+use super::objective::log_sum;
 use super::sweep::{LANES, Lane};
 
 /// The combinations that were seen, and where their parameters are.
@@ -141,6 +142,7 @@ impl Typical {
                     score[l] += log_beliefs[own][l] - log_beliefs[reference][l];
                 }
             }
+            *score = score.map(log_sum);
         }
     }
 

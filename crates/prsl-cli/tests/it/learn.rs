@@ -1,0 +1,126 @@
+//! `prsl learn`.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::runner::{BELIEFS, Folder, WAREHOUSE};
+
+/// Two yes/no labels that are always equal, of which one is believed in a little.
+fn twins(n_rows: usize) -> Folder {
+    let (mut beliefs, mut truth) = ("left,right\n".to_owned(), "right,left\n".to_owned());
+    for row in 0..n_rows {
+        let yes = row % 2 == 0;
+        beliefs += if yes { "0.7,0.5\n" } else { "0.3,0.5\n" };
+        // Every fifth truth of one label is not known.
+        let known = if row % 5 == 0 {
+            ""
+        } else if yes {
+            "1"
+        } else {
+            "no"
+        };
+        truth += &format!("{known},{}\n", if yes { "yes" } else { "0" });
+    }
+    Folder::new(&[("beliefs.csv", &beliefs), ("truth.csv", &truth)])
+}
+
+#[test]
+fn a_new_model_takes_its_labels_from_the_beliefs() {
+    let folder = twins(200);
+    let run =
+        folder.prsl("learn beliefs.csv truth.csv --steps 200 --learning-rate 0.02 -o learned.prsl").done();
+    assert!(run.stdout.starts_with("learned from 180 rows (20 to validate on)"), "{run}");
+    assert!(run.stdout.ends_with("written to learned.prsl\n"), "{run}");
+    let text = folder.read("learned.prsl");
+    assert!(text.starts_with("label left\nlabel right\n"), "{text}");
+    // Whatever else is said, the second label is now told by the first.
+    let run = folder.prsl("predict learned.prsl beliefs.csv --query mpe").done();
+    assert!(run.stdout.lines().nth(1).is_some_and(|line| line.contains("yes,yes")), "{run}");
+    folder.prsl("check learned.prsl").done();
+    folder.prsl("evaluate learned.prsl beliefs.csv truth.csv").done();
+}
+
+#[test]
+fn the_same_model_for_any_number_of_threads() {
+    let folder = twins(100);
+    folder.prsl("learn beliefs.csv truth.csv --steps 100 --threads 1 -o one.prsl").done();
+    folder.prsl("learn beliefs.csv truth.csv --steps 100 --threads 2 -o two.prsl").done();
+    assert_eq!(folder.read("one.prsl"), folder.read("two.prsl"));
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was() {
+    let folder = twins(400);
+    let arguments = "learn beliefs.csv truth.csv --steps 3000 --width 1 --rules 1 --seed 4";
+    folder.prsl(&format!("{arguments} -o whole.prsl")).done();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_prsl"))
+        .args(format!("{arguments} --checkpoint run -o killed.prsl").split(' '))
+        .current_dir(folder.path(""))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    let checkpoint = folder.path("run/progress.json");
+    for _ in 0..6000 {
+        if checkpoint.exists() || child.try_wait().expect("a child of ours").is_some() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("a child of ours");
+    child.wait().expect("a child of ours");
+    folder.prsl(&format!("{arguments} --checkpoint run --resume -o resumed.prsl")).done();
+    assert_eq!(folder.read("resumed.prsl"), folder.read("whole.prsl"));
+}
+
+#[test]
+fn no_time_is_enough_for_a_model() {
+    let folder = twins(50);
+    folder.prsl("learn beliefs.csv truth.csv --max-seconds 0 -o learned.prsl").done();
+    assert!(folder.read("learned.prsl").starts_with("label left\n"));
+}
+
+#[test]
+fn what_cannot_be_learned_from_is_refused() {
+    let folder = twins(20);
+    let write = |name: &str, text: &str| std::fs::write(folder.path(name), text).expect("a file");
+    write("short.csv", "left,right\nyes,no\n");
+    write("other.csv", "left,up\nyes,no\n");
+    write("odd.csv", &format!("left,right\n{}", "maybe,no\n".repeat(20)));
+    write("nothing.csv", &format!("left,right\n{}", ",\n".repeat(20)));
+    write("empty.csv", "left,right\n");
+    write("nan.csv", &format!("left,right\n{}", "NaN,0.5\n".repeat(20)));
+    write("cut.json", "{\"done\": [");
+    std::fs::create_dir(folder.path("run")).expect("a folder");
+    std::fs::rename(folder.path("cut.json"), folder.path("run/progress.json")).expect("a file");
+    for arguments in [
+        "learn beliefs.csv short.csv -o m.prsl",
+        "learn beliefs.csv other.csv -o m.prsl",
+        "learn beliefs.csv odd.csv -o m.prsl",
+        "learn beliefs.csv nothing.csv -o m.prsl",
+        "learn empty.csv empty.csv -o m.prsl",
+        "learn nan.csv truth.csv -o m.prsl",
+        "learn - truth.csv -o m.prsl",
+        "learn beliefs.csv truth.csv --valid-fraction 1 -o m.prsl",
+        "learn beliefs.csv truth.csv --checkpoint run --resume -o m.prsl",
+        "learn beliefs.csv truth.csv --rules many -o m.prsl",
+    ] {
+        let run = folder.prsl(arguments);
+        assert_ne!(run.code, 0, "{run}");
+        insta::assert_snapshot!(arguments.replace(' ', "_").replace('/', "-"), run);
+    }
+    assert!(!folder.path("m.prsl").exists());
+}
+
+#[test]
+fn experts_rules_stay_and_one_class_is_told() {
+    let beliefs = BELIEFS.lines().next().expect("a header").to_owned()
+        + "\n"
+        + &"0.1,0.4,0.5,0.05,0.95,0.5,0.3,0.2\n0.5,0.3,0.2,0.8,0.2,0.1,0.1,0.8\n".repeat(20);
+    let truth =
+        "activity,feet,hands\n".to_owned() + &"overhead,standing,low\nnormal,standing,low\n".repeat(20);
+    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("b.csv", &beliefs), ("t.csv", &truth)]);
+    let run = folder.prsl("learn b.csv t.csv --base warehouse.prsl --steps 40 -o learned.prsl").done();
+    insta::assert_snapshot!(run.stderr);
+    let text = folder.read("learned.prsl");
+    assert!(text.contains("rule 0.8 overhead_work: high & standing -> overhead\n"), "{text}");
+}

@@ -1,0 +1,187 @@
+//! Learning as its users see it.
+
+use std::ops::ControlFlow;
+
+use prsl::learn::{Examples, Learned, Learner, Progress, Size};
+use prsl::metrics::{Evaluation, Metric};
+use prsl::simulate::Simulation;
+use prsl::{BeliefMatrix, Evidence, Limits, Model, Normalize, Sampler, Sampling};
+
+/// Three labels of which the third is the exclusive or of the first two, and classifiers that know the first two well.
+fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
+    let model = Model::parse("label a\nlabel b\nlabel c").unwrap();
+    let mut beliefs = BeliefMatrix::new(&model);
+    let mut truths = Vec::new();
+    for row in 0..n_rows {
+        let (a, b) = (row % 2, row / 2 % 2);
+        let c = usize::from(a == b);
+        let sure = |category: usize| Some(if category == 0 { 0.9 } else { 0.1 });
+        beliefs.push(&[sure(a), None, sure(b), None, Some(0.5), None], Normalize::Never).unwrap();
+        truths.push(vec![Some(a), Some(b), Some(c)]);
+    }
+    (model, beliefs, truths)
+}
+
+fn quick() -> Learner {
+    let sizes = vec![Size { width: 1, rules_per_group: 1 }, Size { width: 2, rules_per_group: 3 }];
+    Learner { sizes, steps: 300, learning_rate: 0.02, ..Learner::default() }
+}
+
+fn learn(learner: &Learner, base: &Model, examples: &Examples) -> Learned {
+    let (train, valid) = examples.split(0.25, 1);
+    learner.learn(base, &train, &valid).unwrap()
+}
+
+#[test]
+fn a_label_is_learned_from_the_others() {
+    let (model, beliefs, truths) = parity(400);
+    let examples = Examples::new(beliefs, truths).unwrap();
+    for typical in [false, true] {
+        let learned = learn(&Learner { typical, ..quick() }, &model, &examples);
+        assert!(
+            learned.validation > learned.base_alone + 0.3,
+            "{} and {}",
+            learned.validation,
+            learned.base_alone
+        );
+        assert_eq!(learned.gains.len(), learned.model.rules().len());
+        assert!(learned.gains.is_sorted_by(|a, b| a >= b));
+        let evidence =
+            Evidence::new().belief("a", [0.9, 0.1]).belief("b", [0.1, 0.9]).belief("c", [0.5, 0.5]);
+        let posterior = learned.model.infer(&evidence).unwrap();
+        assert!(posterior.marginal(learned.model.find_label("c").unwrap())[0] > 0.8, "{posterior}");
+    }
+}
+
+#[test]
+fn what_the_learner_says_is_what_the_model_does() {
+    let (model, beliefs, mut truths) = parity(300);
+    truths.iter_mut().step_by(3).for_each(|truth| truth[1] = None);
+    let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
+    let learned = quick().learn(&model, &train, &valid).unwrap();
+    // Through the text, and through beliefs that the model calibrates.
+    let read = Model::parse(&learned.model.to_string()).unwrap();
+    let mut rows = BeliefMatrix::new(&read);
+    for row in 0..valid.n_rows() {
+        let cells: Vec<Option<f64>> = valid.beliefs().row(row).iter().copied().map(Some).collect();
+        rows.push(&cells, Normalize::Never).unwrap();
+    }
+    let scores = Evaluation::of(&read, &rows, valid.truths()).unwrap().scores();
+    let expected = scores.get(Metric::MeanJointLogLikelihood).unwrap();
+    assert!((learned.validation - expected).abs() < 2e-3, "{} is not {expected}", learned.validation);
+}
+
+#[test]
+fn rules_of_experts_are_kept() {
+    let (_, beliefs, truths) = parity(200);
+    let base = Model::parse("label a\nlabel b\nlabel c\nrule 0.8 known: a -> !b | !c\nrule 1: !a & !b -> !c")
+        .unwrap();
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let learned = learn(&quick(), &base, &examples);
+    assert_eq!(learned.model.rules()[..2], *base.rules());
+    let learned = learn(&Learner { learn_probabilities: true, ..quick() }, &base, &examples);
+    let [known, hard] = [&learned.model.rules()[0], &learned.model.rules()[1]];
+    assert!(known.probability() > 0.8, "it always holds");
+    assert_eq!(hard.probability(), 1.0);
+}
+
+#[test]
+fn the_same_bits_for_any_number_of_threads() {
+    let (model, beliefs, truths) = parity(200);
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let with = |n: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        pool.install(|| learn(&quick(), &model, &examples).model.to_string())
+    };
+    assert_eq!(with(1), with(2));
+}
+
+#[test]
+fn a_run_taken_up_again_ends_like_one_that_was_not_stopped() {
+    let (model, beliefs, truths) = parity(200);
+    let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
+    let whole = quick().learn(&model, &train, &valid).unwrap();
+    for stop_after in [1, 7, 18] {
+        let mut saved = String::new();
+        let mut looks = 0;
+        let observe = &mut |progress: &Progress| {
+            looks += 1;
+            if looks == stop_after {
+                saved = serde_json::to_string(progress).unwrap();
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        quick().learn_observed(&model, &train, &valid, Progress::new(), observe).unwrap();
+        let progress = serde_json::from_str(&saved).unwrap();
+        let resumed = quick()
+            .learn_observed(&model, &train, &valid, progress, &mut |_| ControlFlow::Continue(()))
+            .unwrap();
+        assert_eq!(resumed.model.to_string(), whole.model.to_string());
+    }
+}
+
+#[test]
+fn rows_that_say_nothing_are_refused() {
+    let (model, beliefs, truths) = parity(8);
+    let unknown = Examples::new(beliefs.clone(), vec![vec![None; 3]; 8]).unwrap();
+    let examples = Examples::new(beliefs.clone(), truths.clone()).unwrap();
+    let error = quick().learn(&model, &unknown, &examples).unwrap_err();
+    assert_eq!(error.to_string(), "there are no rows with a known truth to learn from");
+    let error = quick().learn(&model, &examples, &unknown).unwrap_err();
+    assert_eq!(error.to_string(), "there are no rows with a known truth to validate on");
+    let error = quick().learn(&Model::parse("label x").unwrap(), &examples, &examples).unwrap_err();
+    assert_eq!(error.to_string(), "the rows to learn from are about other labels than the model");
+    let error = Examples::new(beliefs.clone(), truths[1..].to_vec()).unwrap_err();
+    assert_eq!(error.to_string(), "7 rows of truths for 8 rows of beliefs");
+    let mut wrong = truths;
+    wrong[2][1] = Some(2);
+    let error = Examples::new(beliefs, wrong).unwrap_err();
+    assert_eq!(error.to_string(), "the truth of row 3 is no category of label `b`");
+}
+
+#[test]
+fn one_row_one_class_and_contradictions_have_answers() {
+    let (model, beliefs, truths) = parity(1);
+    let one = Examples::new(beliefs, truths).unwrap();
+    let learned = quick().learn(&model, &one, &one).unwrap();
+    assert!(learned.validation.is_finite());
+    // Every row contradicts the rule: it counts as nearly impossible, and nothing is learned from it.
+    let (_, beliefs, truths) = parity(40);
+    let base = Model::parse("label a\nlabel b\nlabel c\nrule 1: a <-> !a").unwrap();
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let learned = learn(&quick(), &base, &examples);
+    assert!(learned.validation < -600.0);
+}
+
+#[test]
+fn a_simulated_model_is_found_again() {
+    let simulation = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed: 3, ..Simulation::default() };
+    let (generator, beliefs) = simulation.draw().unwrap();
+    let sampler = Sampler::compile(&generator, Limits::default()).unwrap();
+    let samples = sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed: 5, ..Sampling::default() });
+    let truths: Vec<Vec<Option<usize>>> = samples
+        .into_iter()
+        .map(|sample| {
+            sample.unwrap().unwrap().iter().next().unwrap().iter().map(|&category| Some(category)).collect()
+        })
+        .collect();
+    let model = generator.without_rules().unwrap();
+    let examples = Examples::new(beliefs.clone(), truths.clone()).unwrap();
+    let rows: Vec<usize> = (0..5000).collect();
+    let (train, valid, test) =
+        (examples.select(&rows[..3500]), examples.select(&rows[3500..4000]), &rows[4000..]);
+    let learned = Learner::default().learn(&model, &train, &valid).unwrap();
+    let score = |model: &Model| {
+        let mut matrix = BeliefMatrix::new(model);
+        for &row in test {
+            let cells: Vec<Option<f64>> = beliefs.row(row).iter().copied().map(Some).collect();
+            matrix.push(&cells, Normalize::Always).unwrap();
+        }
+        let truths = truths[4000..].to_vec();
+        Evaluation::of(model, &matrix, &truths).unwrap().scores().get(Metric::MeanJointLogLikelihood).unwrap()
+    };
+    let [beliefs_alone, learned, best] = [score(&model), score(&learned.model), score(&generator)];
+    assert!((best - learned) / best.abs() <= 0.02, "{learned} is not near {best}");
+    assert!((learned - beliefs_alone) / (best - beliefs_alone) >= 0.8, "{beliefs_alone} {learned} {best}");
+}
