@@ -226,7 +226,12 @@ impl Learner {
             curve: climb.curve.clone(),
             validation: problem.mean(&parameters, &rows),
             validation_before_rounding: climb.best_validation,
-            beliefs_alone: self.baseline(&base.without_rules()?.without_calibrators(), train, valid, false)?,
+            beliefs_alone: self.baseline(
+                &base.without_rules()?.without_calibrators(),
+                train,
+                valid,
+                false,
+            )?,
             base_alone: self.baseline(base, train, valid, self.calibrate)?,
             gains,
         })

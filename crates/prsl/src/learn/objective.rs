@@ -64,14 +64,6 @@ pub(crate) struct Rows {
 /// A row whose truth is impossible counts as this improbable.
 pub(crate) const IMPOSSIBLE: f64 = -690.775_527_898_213_7; // ln 1e-300
 
-/// Stands for ln 0 of a belief where logarithms are added and taken away again: far below any other sum of them.
-const NEVER: f64 = -1e7;
-
-/// A sum of logarithms, −∞ if one of them was that of 0.
-pub(crate) fn log_sum(sum: f64) -> f64 {
-    if sum < 0.5 * NEVER { f64::NEG_INFINITY } else { sum }
-}
-
 /// Rows whose sums are added up in one go: the same whatever the number of threads.
 const CHUNK: usize = 3 * LANES;
 
@@ -176,6 +168,40 @@ impl Sums {
     }
 }
 
+/// Per category: ln π of eight rows, the logarithms of 0 apart, so that they can be added and taken away again.
+pub(crate) struct LogBeliefs {
+    /// 0 where π is 0.
+    pub(crate) finite: Vec<Lane>,
+    /// 1 where π is 0; not looked at unless there is one.
+    pub(crate) zeros: Vec<Lane>,
+    pub(crate) has_zeros: bool,
+}
+
+impl LogBeliefs {
+    fn new(n_categories: usize) -> Self {
+        Self {
+            finite: vec![[0.0; LANES]; n_categories],
+            zeros: vec![[0.0; LANES]; n_categories],
+            has_zeros: false,
+        }
+    }
+
+    fn set(&mut self, category: usize, lane: usize, log_belief: f64) {
+        let is_zero = log_belief == f64::NEG_INFINITY;
+        self.finite[category][lane] = if is_zero { 0.0 } else { log_belief };
+        self.zeros[category][lane] = f64::from(u8::from(is_zero));
+        self.has_zeros |= is_zero;
+    }
+
+    fn get(&self, category: usize, lane: usize) -> f64 {
+        if self.zeros[category][lane] > 0.0 { f64::NEG_INFINITY } else { self.finite[category][lane] }
+    }
+
+    fn beliefs(&self, category: usize) -> Lane {
+        std::array::from_fn(|lane| self.get(category, lane).exp())
+    }
+}
+
 /// How much of a row is known.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
@@ -194,8 +220,7 @@ struct Pass<'a> {
     data: &'a Rows,
     with_gradient: bool,
     sweep: Sweep,
-    /// Per category: ln π.
-    log_beliefs: Vec<Lane>,
+    log_beliefs: LogBeliefs,
     /// Per category: ∂ objective / ∂ ln π.
     slopes: Vec<Lane>,
     scores: Vec<Lane>,
@@ -230,7 +255,7 @@ impl<'a> Pass<'a> {
             data,
             with_gradient,
             sweep,
-            log_beliefs: vec![[0.0; LANES]; n_categories],
+            log_beliefs: LogBeliefs::new(n_categories),
             slopes: vec![[0.0; LANES]; n_categories],
             scores: vec![[0.0; LANES]; n_combinations],
             sums,
@@ -294,7 +319,8 @@ impl<'a> Pass<'a> {
 
     /// π of the rows, and its logarithm.
     fn calibrate(&mut self, rows: &[usize]) {
-        let n_categories = self.log_beliefs.len();
+        let n_categories = self.sweep.beliefs.len();
+        self.log_beliefs.has_zeros = false;
         let mut start = 0;
         for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
             for lane in 0..LANES {
@@ -302,14 +328,13 @@ impl<'a> Pass<'a> {
                 let row = rows[lane.min(rows.len() - 1)];
                 let given = &self.data.log_beliefs[row * n_categories + start..][..size];
                 self.calibration(row, label).apply(self.parameters, given, |category, log_belief| {
-                    self.log_beliefs[start + category][lane] = log_belief.max(NEVER);
+                    self.log_beliefs.set(start + category, lane, log_belief);
                 });
             }
             start += size;
         }
-        // exp of NEVER is 0.
-        for (belief, log_belief) in self.sweep.beliefs.iter_mut().zip(&self.log_beliefs) {
-            *belief = log_belief.map(f64::exp);
+        for (at, belief) in self.sweep.beliefs.iter_mut().enumerate() {
+            *belief = self.log_beliefs.beliefs(at);
         }
     }
 
@@ -349,13 +374,13 @@ impl<'a> Pass<'a> {
         let mut sum = 0.0;
         let mut start = 0;
         for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
-            sum += self.log_beliefs[start + self.truth(row, label).expect("all is known")][lane];
+            sum += self.log_beliefs.get(start + self.truth(row, label).expect("all is known"), lane);
             start += size;
         }
         for clique in 0..self.problem.tree.cliques.len() {
             sum += self.tables.potentials[self.entry(clique, row)].ln();
         }
-        log_sum(sum) + self.log_typical(row).exp().ln_1p()
+        sum + self.log_typical(row).exp().ln_1p()
     }
 
     fn entry(&self, clique: usize, row: usize) -> usize {
@@ -495,7 +520,7 @@ impl<'a> Pass<'a> {
     }
 
     fn add_calibration(&mut self, rows: &[usize]) {
-        let n_categories = self.log_beliefs.len();
+        let n_categories = self.sweep.beliefs.len();
         let mut start = 0;
         for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
             let block = start..start + size;
@@ -505,7 +530,7 @@ impl<'a> Pass<'a> {
                     given,
                     |category| {
                         (
-                            self.log_beliefs[block.start + category][lane],
+                            self.log_beliefs.get(block.start + category, lane),
                             self.slopes[block.start + category][lane],
                         )
                     },
@@ -609,7 +634,18 @@ mod tests {
             let total: f64 = raw.iter().sum();
             raw.into_iter().map(move |x| (x / total).ln()).collect::<Vec<_>>()
         });
-        let log_beliefs = log_beliefs.collect();
+        let mut log_beliefs: Vec<f64> = log_beliefs.collect();
+        let is_learned: Vec<bool> = (0..n_rows * n_labels).map(|_| rng.random_bool(0.9)).collect();
+        // Now and then a belief that is sure of one category.
+        let mut start = 0;
+        for (at, size) in (0..n_rows).flat_map(|_| sizes.clone()).enumerate() {
+            let is_raw = !is_learned[at] || calibrations[at % n_labels] == Calibration::Identity;
+            if is_raw && rng.random_bool(0.2) {
+                log_beliefs[start..start + size].fill(f64::NEG_INFINITY);
+                log_beliefs[start + rng.random_range(0..size)] = 0.0;
+            }
+            start += size;
+        }
         let rows = Rows {
             n_rows,
             log_beliefs,

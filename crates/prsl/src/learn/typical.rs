@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::clique_tree::CliqueTree;
-use super::objective::log_sum;
+use super::objective::LogBeliefs;
 use super::sweep::{LANES, Lane};
 
 /// The combinations that were seen, and where their parameters are.
@@ -32,6 +32,17 @@ pub(crate) struct Combination {
     differences: Vec<(usize, usize)>,
     /// Its entry in each clique.
     entries: Vec<usize>,
+}
+
+impl Combination {
+    /// Adds what it has in place of the reference.
+    fn add_differences(&self, values: &[Lane], sum: &mut Lane) {
+        for &(own, reference) in &self.differences {
+            for l in 0..LANES {
+                sum[l] += values[own][l] - values[reference][l];
+            }
+        }
+    }
 }
 
 impl Typical {
@@ -128,22 +139,32 @@ impl Typical {
     }
 
     /// ln(w · score) of every combination for eight rows.
-    pub(crate) fn scores(&self, log_beliefs: &[Lane], log_weights: &[f64], scores: &mut [Lane]) {
-        let mut base = [0.0; LANES];
-        for &reference in &self.reference {
-            for l in 0..LANES {
-                base[l] += log_beliefs[reference][l];
-            }
-        }
+    pub(crate) fn scores(&self, log_beliefs: &LogBeliefs, log_weights: &[f64], scores: &mut [Lane]) {
+        let base = self.sum_of_reference(&log_beliefs.finite);
         for ((score, combination), log_weight) in scores.iter_mut().zip(&self.combinations).zip(log_weights) {
             *score = base.map(|base| base + log_weight);
-            for &(own, reference) in &combination.differences {
+            combination.add_differences(&log_beliefs.finite, score);
+        }
+        if log_beliefs.has_zeros {
+            let base = self.sum_of_reference(&log_beliefs.zeros);
+            for (score, combination) in scores.iter_mut().zip(&self.combinations) {
+                let mut n_zeros = base;
+                combination.add_differences(&log_beliefs.zeros, &mut n_zeros);
                 for l in 0..LANES {
-                    score[l] += log_beliefs[own][l] - log_beliefs[reference][l];
+                    score[l] = if n_zeros[l] > 0.0 { f64::NEG_INFINITY } else { score[l] };
                 }
             }
-            *score = score.map(log_sum);
         }
+    }
+
+    fn sum_of_reference(&self, values: &[Lane]) -> Lane {
+        let mut sum = [0.0; LANES];
+        for &reference in &self.reference {
+            for l in 0..LANES {
+                sum[l] += values[reference][l];
+            }
+        }
+        sum
     }
 
     /// Adds masses of combinations to the categories they have.
