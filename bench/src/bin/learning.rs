@@ -44,6 +44,9 @@ struct Fold {
     test: Examples,
 }
 
+/// Rows as they are read: beliefs and truths.
+type Part = (BeliefMatrix, Vec<Vec<Option<usize>>>);
+
 /// One fold's scores on its test rows.
 struct Outcome {
     scores: Vec<f64>,
@@ -135,7 +138,7 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
         names.iter().map(|name| column(&format!("belief_{name}"))).collect::<Result<_>>()?;
     let truths: Vec<usize> =
         names.iter().map(|name| column(&format!("true_{name}"))).collect::<Result<_>>()?;
-    let mut parts: Vec<[(BeliefMatrix, Vec<Vec<Option<usize>>>); 3]> = Vec::new();
+    let mut parts: Vec<[Part; 3]> = Vec::new();
     while let Some(chunk) = table.read_chunk(1000)? {
         for row in 0..chunk.n_rows() {
             let number = |column: usize| -> Result<f64> {

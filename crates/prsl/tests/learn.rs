@@ -156,15 +156,13 @@ fn one_row_one_class_and_contradictions_have_answers() {
 
 #[test]
 fn a_simulated_model_is_found_again() {
-    let simulation = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed: 3, ..Simulation::default() };
+    let simulation = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed: 3 };
     let (generator, beliefs) = simulation.draw().unwrap();
     let sampler = Sampler::compile(&generator, Limits::default()).unwrap();
     let samples = sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed: 5, ..Sampling::default() });
     let truths: Vec<Vec<Option<usize>>> = samples
         .into_iter()
-        .map(|sample| {
-            sample.unwrap().unwrap().iter().next().unwrap().iter().map(|&category| Some(category)).collect()
-        })
+        .map(|sample| sample.unwrap().unwrap()[0].iter().map(|&category| Some(category)).collect())
         .collect();
     let model = generator.without_rules().unwrap();
     let examples = Examples::new(beliefs.clone(), truths.clone()).unwrap();
@@ -182,6 +180,6 @@ fn a_simulated_model_is_found_again() {
         Evaluation::of(model, &matrix, &truths).unwrap().scores().get(Metric::MeanJointLogLikelihood).unwrap()
     };
     let [beliefs_alone, learned, best] = [score(&model), score(&learned.model), score(&generator)];
-    assert!((best - learned) / best.abs() <= 0.02, "{learned} is not near {best}");
-    assert!((learned - beliefs_alone) / (best - beliefs_alone) >= 0.8, "{beliefs_alone} {learned} {best}");
+    assert!((best - learned) / best.abs() <= 0.05, "{learned} is not near {best}");
+    assert!((learned - beliefs_alone) / (best - beliefs_alone) >= 0.9, "{beliefs_alone} {learned} {best}");
 }

@@ -119,7 +119,8 @@ fn experts_rules_stay_and_one_class_is_told() {
     let truth =
         "activity,feet,hands\n".to_owned() + &"overhead,standing,low\nnormal,standing,low\n".repeat(20);
     let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("b.csv", &beliefs), ("t.csv", &truth)]);
-    let run = folder.prsl("learn b.csv t.csv --base warehouse.prsl --steps 40 -o learned.prsl").done();
+    let run = folder.prsl("learn b.csv t.csv --base warehouse.prsl --steps 40 -o learned.prsl");
+    assert_eq!(run.code, 0, "{run}");
     insta::assert_snapshot!(run.stderr);
     let text = folder.read("learned.prsl");
     assert!(text.contains("rule 0.8 overhead_work: high & standing -> overhead\n"), "{text}");

@@ -48,9 +48,9 @@ pub struct Learner {
     pub learning_rate: f64,
     /// Step size for calibrators and combinations.
     pub other_rate: f64,
-    /// What it costs that a category may make a rule true, per 1 − q.
+    /// What it costs that a category may make a rule true: so much log-likelihood, over all rows, per 1 − q.
     pub penalty: f64,
-    /// How strongly calibrators are pulled to where they started.
+    /// How strongly calibrators are pulled to where they started: so much, over all rows, per squared distance.
     pub pull: f64,
     /// The probability of learned rules: just below 1, so that no row becomes impossible.
     pub probability: f64,
@@ -76,8 +76,8 @@ impl Default for Learner {
             batch: 40,
             learning_rate: 0.003,
             other_rate: 0.02,
-            penalty: 0.003,
-            pull: 0.1,
+            penalty: 1.5,
+            pull: 50.0,
             probability: 0.999,
             learn_probabilities: false,
             typical: true,

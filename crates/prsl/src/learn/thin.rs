@@ -69,7 +69,7 @@ impl Task {
         let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
         for group in &groups {
             for _ in 0..size.rules_per_group {
-                rules.push(settings.learned(group, &tree, &mut start, &mut rng));
+                rules.push(settings.learned(group, &tree, train, &mut start, &mut rng));
             }
         }
         let mut of_clique = vec![Vec::new(); tree.cliques.len()];
@@ -100,7 +100,11 @@ impl Learner {
         let first = start.parameters.len();
         let range = Range { learning_rate: self.other_rate, low: -FAR, high: FAR };
         for value in fitted.parameters() {
-            start.add(value.clamp(-FAR, FAR), range, Pull { to: value, strength: self.pull, slope: 0.0 });
+            start.add(
+                value.clamp(-FAR, FAR),
+                range,
+                Pull { to: value, strength: self.pull / total(train), slope: 0.0 },
+            );
         }
         Ok(if n == 2 { Calibration::Platt(first) } else { Calibration::Dirichlet(first) })
     }
@@ -109,6 +113,7 @@ impl Learner {
         &self,
         group: &[usize],
         tree: &CliqueTree,
+        train: &Examples,
         start: &mut Start,
         rng: &mut ChaCha8Rng,
     ) -> RuleShape {
@@ -126,7 +131,7 @@ impl Learner {
             start.add(
                 rng.random_range(0.9..1.0),
                 range,
-                Pull { to: 1.0, strength: 0.0, slope: -self.penalty },
+                Pull { to: 1.0, strength: 0.0, slope: -self.penalty / total(train) },
             );
         }
         shape
@@ -176,8 +181,7 @@ impl Learner {
         let range = |low: f64| Range { learning_rate: self.other_rate, low, high: FAR };
         let free = |to: f64| Pull { to, strength: 0.0, slope: 0.0 };
         // A normal distribution of standard deviation `spread` around the form of two numbers.
-        let total: f64 = train.weights().iter().sum();
-        let strength = 1.0 / (2.0 * self.spread * self.spread * total);
+        let strength = 1.0 / (2.0 * self.spread * self.spread * total(train));
         start.add(-1.0, range(-FAR), free(-1.0));
         start.add(0.5, range(0.0), free(0.5));
         for _ in &typical.combinations {
@@ -225,6 +229,11 @@ impl Problem {
             counted,
         }
     }
+}
+
+/// How much all rows count: what is taken from the sum over rows is taken from the mean divided by it.
+fn total(examples: &Examples) -> f64 {
+    examples.weights().iter().sum::<f64>().max(1.0)
 }
 
 /// How far labels go together beyond what the calibrated beliefs know.

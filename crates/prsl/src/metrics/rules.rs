@@ -8,6 +8,7 @@ use super::likelihood::{clamped, log_beliefs};
 use super::{IMPOSSIBLE, Truth};
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
+use crate::infer::typical::Typical;
 use crate::infer::{JunctionTree, Limits};
 use crate::model::Model;
 use crate::posterior::Posterior;
@@ -58,6 +59,9 @@ impl Average {
 /// ```
 pub struct RuleEffects {
     tree: JunctionTree,
+    /// The same without typical combinations, if there are any.
+    without_typical: Option<JunctionTree>,
+    typical: Typical,
     limits: Limits,
     /// The model without each rule, once a row is impossible with it.
     without: Vec<OnceLock<Result<JunctionTree>>>,
@@ -67,8 +71,12 @@ impl RuleEffects {
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile(model: &Model, limits: Limits) -> Result<Self> {
         let tree = JunctionTree::compile_within(model, limits)?;
+        let has_typical = !model.typical().is_empty();
+        let without_typical = has_typical
+            .then(|| JunctionTree::compile_within(&model.without_typical(), limits))
+            .transpose()?;
         let without = model.rule_ids().map(|_| OnceLock::new()).collect();
-        Ok(Self { tree, limits, without })
+        Ok(Self { tree, without_typical, typical: Typical::new(model), limits, without })
     }
 
     /// The model it was compiled from.
@@ -99,7 +107,7 @@ impl RuleEffects {
     /// Z₋ₖ = Z / P(rule k holds | all other rules hold)                  (2)
     /// ```
     ///
-    /// so rows cost a run each, whatever the number of rules. Only where Z = 0 (2) says nothing, and the rules of the conflict are
+    /// so rows cost a run each, whatever the number of rules. Typical combinations, which (2) is without, are added to each sum. Only where Z = 0 (2) says nothing, and the rules of the conflict are
     /// left out one by one. A probability of 0 counts as in [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood):
     /// a rule that makes a truth impossible loses up to 690.
     ///
@@ -134,11 +142,12 @@ impl RuleEffects {
 
     /// ln Z of a row, with all rules and without each.
     fn sums(&self, row: &[f64]) -> Result<Sums> {
-        if let Ok(posterior) = self.tree.infer_row(row) {
-            let rules = self.model().rule_ids();
+        if let Ok(posterior) = self.without_typical.as_ref().unwrap_or(&self.tree).infer_row(row) {
+            let mixed = |log_sum: f64, rule| self.typical.mixture_without(row, log_sum, rule).log_evidence;
+            let without = |rule| mixed(log_sum_without(&posterior, rule), Some(rule));
             return Ok(Sums {
-                log_sum: posterior.log_evidence(),
-                without: rules.map(|rule| log_sum_without(&posterior, rule)).collect(),
+                log_sum: mixed(posterior.log_evidence(), None),
+                without: self.model().rule_ids().map(without).collect(),
             });
         }
         let mut without = vec![f64::NEG_INFINITY; self.model().rules().len()];
@@ -164,7 +173,7 @@ impl RuleEffects {
     /// The same of a single assignment.
     fn weights(&self, row: &[f64], assignment: &[usize]) -> Sums {
         let truth: Truth = assignment.iter().copied().map(Some).collect();
-        let log_beliefs = log_beliefs(self.model(), row, &truth);
+        let log_beliefs = log_beliefs(self.model(), row, &truth) + self.model().log_typical(assignment);
         let log_rules: Vec<f64> =
             self.model().rules().iter().map(|rule| rule.weight(assignment).ln()).collect();
         let finite: f64 = log_rules.iter().filter(|log_rule| log_rule.is_finite()).sum();
