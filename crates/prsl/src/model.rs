@@ -266,18 +266,18 @@ impl Model {
         })
     }
 
-    /// The same labels without any rules: what is left is the classifiers' beliefs alone.
+    /// The same labels without any rules and typical combinations: what is left is the classifiers' beliefs alone, calibrated.
     ///
     /// ```
     /// use prsl::{Evidence, Model};
     ///
-    /// let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b")?.without_rules()?;
+    /// let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b\ntypical 3: a, b")?.without_rules()?;
     /// let posterior = model.infer(&Evidence::new().belief("a", [0.8]))?;
     /// assert_eq!(posterior.marginals(), [0.8, 1.0 - 0.8, 0.5, 0.5]);
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn without_rules(&self) -> Result<Self> {
-        self.edit().retain_rules(|_| false).build()
+        self.edit().retain_rules(|_| false).remove_typical().build()
     }
 
     /// One instance's evidence as completed, normalized, calibrated beliefs: a number per category, in the model's order.

@@ -132,6 +132,12 @@ fn rows_that_say_nothing_are_refused() {
     assert_eq!(error.to_string(), "there are no rows with a known truth to validate on");
     let error = quick().learn(&Model::parse("label x").unwrap(), &examples, &examples).unwrap_err();
     assert_eq!(error.to_string(), "the rows to learn from are about other labels than the model");
+    let known = model.edit().typical("a, b", 2.0).build().unwrap();
+    let error = quick().learn(&known, &examples, &examples).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the model has a typical combination already, which nothing can be learned beside; remove it"
+    );
     let error = Examples::new(beliefs.clone(), truths[1..].to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "7 rows of truths for 8 rows of beliefs");
     let mut wrong = truths;

@@ -198,6 +198,15 @@ impl Learner {
                 return Err(Error::Examples { problem });
             }
         }
+        if !base.typical().is_empty() {
+            let (what, them) = match base.typical().len() {
+                1 => ("a typical combination".to_owned(), "it"),
+                n => (format!("{n} typical combinations"), "them"),
+            };
+            let problem =
+                format!("the model has {what} already, which nothing can be learned beside; remove {them}");
+            return Err(Error::Examples { problem });
+        }
         if self.sizes.is_empty() || self.batch == 0 {
             return Err(Error::Examples {
                 problem: "learning needs a size to try and rows in a batch".to_owned(),
