@@ -31,8 +31,8 @@ mod text;
 pub use belief::{BeliefMatrix, BeliefOrigin, Normalize, SUM_TOLERANCE};
 pub use calibrate::{
     CALIBRATION_ERROR_BINS, CONFUSION_ROWS, Calibrate, CalibrationData, CalibrationMethod,
-    CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, ISOTONIC_ROWS, Isotonic,
-    MAX_PARAMETER, RIDGE, SMOOTH,
+    CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, INTERCEPT_RIDGE,
+    ISOTONIC_ROWS, Isotonic, MAX_PARAMETER, RIDGE, SMOOTH,
 };
 pub use combination::Combination;
 pub use diagnostic::{Diagnostic, Diagnostics, nearest};

@@ -18,8 +18,10 @@ use super::{Calibrator, Confusion, Dirichlet, Isotonic, smooth, softmax};
 use crate::error::Result;
 use crate::log_space::log_odds;
 
-/// The pull on slope, intercept and inverse temperature: RIDGE/2 · (distance from the identity)², beside the sum of the rows' log losses.
-pub const RIDGE: f64 = 0.1;
+/// The pull on slope and inverse temperature: RIDGE/2 · (distance from 1)², beside the sum of the rows' log losses.
+pub const RIDGE: f64 = 1.0;
+/// The same for the intercept, toward 0.
+pub const INTERCEPT_RIDGE: f64 = 0.3;
 /// The same for the numbers of Dirichlet calibration.
 pub const DIRICHLET_RIDGE: f64 = 1.0;
 /// How many made-up rows isotonic calibration adds at each end: a hit at the lowest belief, a miss at the highest.
@@ -186,14 +188,14 @@ fn held_out_loss(
     Ok(sum / total)
 }
 
-/// Minimizes Σ w · −ln σ(± (slope · x + intercept)) + RIDGE/2 ((slope − 1)² + intercept²), x the log-odds of the smoothed belief.
+/// Minimizes Σ w · −ln σ(± (slope · x + intercept)) + RIDGE/2 (slope − 1)² + INTERCEPT_RIDGE/2 intercept², x the log-odds of the smoothed belief.
 fn platt(rows: &[Row<'_>]) -> Calibrator {
     let odds: Vec<f64> = rows.iter().map(|row| log_odds(smooth(row.belief[0]))).collect();
     let [slope, intercept] = newton([1.0, 0.0], |&[slope, intercept]| {
         let mut sum = Curvature {
-            value: RIDGE / 2.0 * ((slope - 1.0).powi(2) + intercept.powi(2)),
-            gradient: [RIDGE * (slope - 1.0), RIDGE * intercept],
-            hessian: [[RIDGE, 0.0], [0.0, RIDGE]],
+            value: RIDGE / 2.0 * (slope - 1.0).powi(2) + INTERCEPT_RIDGE / 2.0 * intercept.powi(2),
+            gradient: [RIDGE * (slope - 1.0), INTERCEPT_RIDGE * intercept],
+            hessian: [[RIDGE, 0.0], [0.0, INTERCEPT_RIDGE]],
         };
         for (row, &x) in rows.iter().zip(&odds) {
             let mut out = [slope * x + intercept, 0.0];

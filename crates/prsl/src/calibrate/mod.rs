@@ -15,7 +15,9 @@ pub use confusion::Confusion;
 pub(crate) use data::is_distribution;
 pub use data::{CALIBRATION_ERROR_BINS, CalibrationData};
 pub use dirichlet::Dirichlet;
-pub use fit::{CONFUSION_ROWS, CalibrationMethod, DIRICHLET_RIDGE, FOLDS, ISOTONIC_ROWS, RIDGE};
+pub use fit::{
+    CONFUSION_ROWS, CalibrationMethod, DIRICHLET_RIDGE, FOLDS, INTERCEPT_RIDGE, ISOTONIC_ROWS, RIDGE,
+};
 pub use isotonic::Isotonic;
 pub use problem::CalibrationProblem;
 
