@@ -7,11 +7,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use prsl::{BeliefMatrix, CalibrationData, CalibrationMethod, Calibrator, Label, LabelId, Model};
-use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, TruthOptions, TruthReader};
+use prsl_data::BeliefOptions;
 use unicode_width::UnicodeWidthStr;
 
 use crate::model::ModelFile;
-use crate::progress::{Progress, grouped};
+use crate::progress::{counted, grouped};
 use crate::style::{self, styled};
 use crate::{labeled, output};
 
@@ -107,7 +107,8 @@ impl Arguments {
         let file = ModelFile::read(&self.model)?;
         let model = file.document.model();
         let labels = self.chosen(model)?;
-        let (rows, truths) = self.read(model)?;
+        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
+        let (rows, truths) = labeled::read_raw(model, [&self.beliefs, &self.truth], options)?;
         let mut fits = Vec::new();
         for label in labels {
             fits.extend(self.fit(model, label, &rows, &truths)?);
@@ -128,26 +129,6 @@ impl Arguments {
         chosen.sort();
         chosen.dedup();
         Ok(chosen)
-    }
-
-    /// All rows, with raw beliefs.
-    fn read(&self, model: &Model) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>)> {
-        const CHUNK: usize = 4096;
-        let raw = model.without_calibrators();
-        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let beliefs = BeliefReader::new(&raw, TableReader::open(&self.beliefs)?, options)?;
-        let options = TruthOptions { ignore_extra: self.ignore_extra };
-        let truths = TruthReader::new(&raw, TableReader::open(&self.truth)?, options)?;
-        let mut reader = LabeledReader::new(beliefs, truths);
-        let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
-        let mut progress = Progress::new(true);
-        while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
-            rows.append(&beliefs);
-            known.extend(truths);
-            progress.update(known.len() as u64, reader.progress());
-        }
-        progress.finish();
-        Ok((rows, known))
     }
 
     /// Fits one label; `None` if there is nothing to fit it to.
@@ -193,9 +174,9 @@ fn warn(label: &Label, counts: &[usize]) {
     };
     let message = match seen[..] {
         [] => format!("label `{name}` has no row with both a belief and a truth, and is left as it is"),
-        [_] => format!("label `{name}` is {} in all {}", quoted(&seen), counted(n_rows)),
+        [_] => format!("label `{name}` is {} in all {}", quoted(&seen), counted(n_rows as u64, "row")),
         _ if !unseen.is_empty() => {
-            format!("label `{name}` is never {} in {}", quoted(&unseen), counted(n_rows))
+            format!("label `{name}` is never {} in {}", quoted(&unseen), counted(n_rows as u64, "row"))
         }
         _ => return,
     };
@@ -204,10 +185,6 @@ fn warn(label: &Label, counts: &[usize]) {
 
 fn tell(style: anstyle::Style, word: &str, message: &str) {
     output::complain(&format!("{}: {message}\n", styled(style, word)));
-}
-
-fn counted(n_rows: usize) -> String {
-    format!("{} row{}", grouped(n_rows as u64), if n_rows == 1 { "" } else { "s" })
 }
 
 fn with_calibrators(model: &Model, fits: &[Fit]) -> Result<Model> {

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
-use prsl::Model;
-use prsl_data::{BeliefReader, LabeledReader, TableReader, TruthOptions, TruthReader};
+use prsl::{BeliefMatrix, Model};
+use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, TruthOptions, TruthReader};
 use rayon::ThreadPool;
 
 use crate::arguments::{Question, usage};
+use crate::progress::Progress;
 
 /// Refuses to read more than one file from standard input.
 pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<()> {
@@ -27,6 +28,29 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
     let options = TruthOptions { ignore_extra: question.ignore_extra };
     let truths = TruthReader::new(model, TableReader::open(truth)?, options)?;
     Ok(LabeledReader::new(beliefs, truths))
+}
+
+/// All rows of both tables, with raw beliefs, whatever calibrators the model has.
+pub fn read_raw(
+    model: &Model,
+    [beliefs, truth]: [&Path; 2],
+    options: BeliefOptions,
+) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>)> {
+    const CHUNK: usize = 4096;
+    let raw = model.without_calibrators();
+    let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
+    let options = TruthOptions { ignore_extra: options.ignore_extra };
+    let truths = TruthReader::new(&raw, TableReader::open(truth)?, options)?;
+    let mut reader = LabeledReader::new(beliefs, truths);
+    let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
+    let mut progress = Progress::new(true);
+    while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
+        rows.append(&beliefs);
+        known.extend(truths);
+        progress.update(known.len() as u64, reader.progress());
+    }
+    progress.finish();
+    Ok((rows, known))
 }
 
 /// This many threads, or as many as there are cores.

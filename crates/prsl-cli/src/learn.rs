@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use prsl::learn::{Examples, Learned, Learner, Progress, Size};
-use prsl::{BeliefMatrix, Label, Model};
-use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, Target, TruthOptions, TruthReader};
+use prsl::{Label, Model};
+use prsl_data::{BeliefOptions, TableReader, Target};
 
 use crate::arguments::usage;
 use crate::model::ModelFile;
@@ -171,18 +171,8 @@ impl Arguments {
     }
 
     fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
-        const CHUNK: usize = 4096;
-        let raw = base.without_calibrators();
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
-        let options = TruthOptions { ignore_extra: self.ignore_extra };
-        let truths = TruthReader::new(&raw, TableReader::open(truth)?, options)?;
-        let mut reader = LabeledReader::new(beliefs, truths);
-        let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
-        while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
-            rows.append(&beliefs);
-            known.extend(truths);
-        }
+        let (rows, known) = labeled::read_raw(base, [beliefs, truth], options)?;
         Ok(Examples::new(rows, known)?)
     }
 

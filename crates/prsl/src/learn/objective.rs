@@ -30,6 +30,7 @@ use super::factor::{RuleShape, Tables};
 use super::sweep::{LANES, Lane, Sweep};
 use super::typical::Typical;
 use crate::calibrate::Calibrator;
+use crate::metrics::IMPOSSIBLE;
 
 /// Everything that stays as it is while the parameters move.
 pub(crate) struct Problem {
@@ -60,9 +61,6 @@ pub(crate) struct Rows {
     /// Whether each row is among those that the combinations were counted in: there it is left out.
     pub(crate) counted: bool,
 }
-
-/// A row whose truth is impossible counts as this improbable.
-pub(crate) const IMPOSSIBLE: f64 = -690.775_527_898_213_7; // ln 1e-300
 
 /// Rows whose sums are added up in one go: the same whatever the number of threads.
 const CHUNK: usize = 3 * LANES;
