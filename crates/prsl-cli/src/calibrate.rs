@@ -108,7 +108,7 @@ impl Arguments {
         let model = file.document.model();
         let labels = self.chosen(model)?;
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let (rows, truths) = labeled::read_raw(model, [&self.beliefs, &self.truth], options)?;
+        let (rows, truths, _) = labeled::read_raw(model, [&self.beliefs, &self.truth], options, None)?;
         let mut fits = Vec::new();
         for label in labels {
             fits.extend(self.fit(model, label, &rows, &truths)?);

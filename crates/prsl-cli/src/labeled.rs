@@ -30,17 +30,22 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
     Ok(LabeledReader::new(beliefs, truths))
 }
 
-/// All rows of both tables, with raw beliefs, whatever calibrators the model has.
+/// All rows of both tables, with raw beliefs, whatever calibrators the model has, and the weights if a column of truths has them.
 pub fn read_raw(
     model: &Model,
     [beliefs, truth]: [&Path; 2],
     options: BeliefOptions,
-) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>)> {
+    weights: Option<&str>,
+) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>, Option<Vec<f64>>)> {
     const CHUNK: usize = 4096;
     let raw = model.without_calibrators();
     let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
     let options = TruthOptions { ignore_extra: options.ignore_extra };
-    let truths = TruthReader::new(&raw, TableReader::open(truth)?, options)?;
+    let table = TableReader::open(truth)?;
+    let truths = match weights {
+        Some(column) => TruthReader::weighted(&raw, table, options, column)?,
+        None => TruthReader::new(&raw, table, options)?,
+    };
     let mut reader = LabeledReader::new(beliefs, truths);
     let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
     let mut progress = Progress::new(true);
@@ -50,7 +55,8 @@ pub fn read_raw(
         progress.update(known.len() as u64, reader.progress());
     }
     progress.finish();
-    Ok((rows, known))
+    let weights = reader.weights().map(<[f64]>::to_vec);
+    Ok((rows, known, weights))
 }
 
 /// This many threads, or as many as there are cores.

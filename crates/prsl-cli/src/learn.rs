@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
-use prsl::learn::{Examples, Learned, Learner, Progress, Size};
-use prsl::{Label, Model};
+use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
+use prsl::{CalibrationMethod, Label, Model};
 use prsl_data::{BeliefOptions, TableReader, Target};
 
 use crate::arguments::usage;
@@ -28,6 +28,8 @@ Examples:
   prsl learn beliefs.csv truth.csv --base warehouse.prsl -o learned.prsl
   prsl learn train.parquet truth.parquet --valid-beliefs valid.parquet --valid-truth valid-truth.parquet -o learned.prsl
   prsl learn beliefs.csv truth.csv --width 3 --rules 1 --max-seconds 60 --checkpoint run -o learned.prsl
+  prsl learn more.csv more-truth.csv --base learned.prsl --relearn -o again.prsl
+  prsl learn beliefs.csv truth.csv --recipe paper --rules 20 --calibrate platt -o learned.prsl
 
 BELIEFS has columns `label=category`, or `label` alone for yes/no labels; a new model takes its labels from there, in their order. \
 TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, true \
@@ -36,8 +38,11 @@ and false), and a row for each row of BELIEFS. Empty cells are unknown. Use beli
 What is learned: noisy-or rules about small groups of labels that go together beyond what the classifiers know, typical combinations \
 of all labels, and how far each classifier is to be trusted. Gradients are exact. The groups hang together as a thin tree, so that \
 exact inference stays cheap at any number of labels. Validation rows decide how wide the groups are, how many rules they get, \
-and when to stop. Rules and calibrators of `--base` stay as they are, unless `--learn-probabilities` or `--calibrate joint` say \
-otherwise.
+and when to stop. `--recipe paper` learns as the paper does instead: rules about any labels, at most J0 each, with a prior that \
+keeps labels out of them, no combinations, beliefs as they are.
+
+Rules of `--base` stay as they are, unless `--learn-probabilities` or `--relearn` say otherwise: then its noisy-or rules and \
+combinations are where learning begins, except for rules with `fixed` before them.
 
 Learned rules are written in the order of what they gain on the validation rows. Ctrl-C ends with the best model so far.")]
 pub struct Arguments {
@@ -60,30 +65,65 @@ pub struct Arguments {
     /// The share of rows to validate on, where no others are given, drawn at random
     #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
     valid_fraction: f64,
-    /// Rules about each group of labels: a number, or what validation says
+    /// What rules are about
+    #[arg(long, default_value = "thin")]
+    recipe: Recipe,
+    /// Rules about each group of labels, or with `--recipe paper` rules in all: a number, or what validation says
     #[arg(long, value_name = "auto|K", default_value = "auto", value_parser = Count::parse)]
     rules: Count,
     /// Labels of a group, less one: a number, or what validation says
     #[arg(long, value_name = "auto|W", default_value = "auto", value_parser = Count::parse)]
     width: Count,
-    /// Whether calibrators are learned with the rules
-    #[arg(long, default_value = "joint")]
-    calibrate: Calibration,
+    /// Rules about all labels at once; each doubles the time
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_ten)]
+    wide: usize,
+    /// How beliefs are calibrated: together with the rules, not at all (the base's calibrators apply), or alone before the rules, \
+    /// by one of these methods [default: joint; with `--recipe paper`, none]
+    #[arg(
+        long,
+        value_name = "joint|none|auto|platt|isotonic|temperature|dirichlet|confusion",
+        hide_possible_values = true
+    )]
+    calibrate: Option<Calibration>,
+    /// How gradients are computed
+    #[arg(long, default_value = "exact")]
+    gradients: GradientsChoice,
     /// Leave typical combinations out
     #[arg(long)]
     no_typical: bool,
     /// Learn the probabilities of the base's rules, too: those that are not 0, 0.5 or 1, each on its side of 0.5
     #[arg(long, requires = "base")]
     learn_probabilities: bool,
-    /// Steps of the optimizer, at most, for each size that is tried
-    #[arg(long, value_name = "N", default_value_t = Learner::default().steps)]
-    steps: usize,
-    /// Rows of a step
-    #[arg(long, value_name = "N", default_value_t = Learner::default().batch)]
-    batch: usize,
-    /// The size of a step
-    #[arg(long, value_name = "R", default_value_t = Learner::default().learning_rate)]
-    learning_rate: f64,
+    /// Begin with the base's noisy-or rules and combinations, and learn them anew, instead of keeping them as they are
+    #[arg(long, requires = "base")]
+    relearn: bool,
+    /// The column of TRUTH that says how much each row counts
+    #[arg(long, value_name = "COLUMN")]
+    weights: Option<String>,
+    /// Steps of the optimizer, at most, for each size that is tried [default: 2000; with `--recipe paper`, 1000]
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
+    /// Rows of a step [default: 40; with `--recipe paper`, 20]
+    #[arg(long, value_name = "N")]
+    batch: Option<usize>,
+    /// The size of a step [default: 0.003; with `--recipe paper`, 0.001]
+    #[arg(long, value_name = "R")]
+    learning_rate: Option<f64>,
+    /// With `--recipe paper`: the most labels of a rule
+    #[arg(long, value_name = "N", default_value_t = Paper::default().labels_per_rule)]
+    j0: usize,
+    /// With `--recipe paper`: how hard the minimum over a label's inhibition probabilities is
+    #[arg(long, value_name = "A", default_value_t = Paper::default().alpha)]
+    alpha: f64,
+    /// With `--recipe paper`: how probable it is beforehand that this minimum is below 0.1
+    #[arg(long, value_name = "G", default_value_t = Paper::default().gamma_0)]
+    gamma0: f64,
+    /// With `--recipe paper`: how probable it is beforehand that this minimum is above 0.9
+    #[arg(long, value_name = "G", default_value_t = Paper::default().gamma_1)]
+    gamma1: f64,
+    /// With `--recipe paper`: by what the weight of this prior is multiplied from step to step
+    #[arg(long, value_name = "L", default_value_t = Paper::default().lambda)]
+    lambda: f64,
     /// Another seed begins elsewhere and draws other batches
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
@@ -127,13 +167,50 @@ impl Count {
     }
 }
 
-/// Whether calibrators are learned.
+/// How beliefs are calibrated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Calibration(Calibrating);
+
+impl std::str::FromStr for Calibration {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "joint" => Ok(Self(Calibrating::Joint)),
+            "none" => Ok(Self(Calibrating::Given)),
+            _ => {
+                let method: Result<CalibrationMethod, _> = text.parse();
+                let names = CalibrationMethod::ALL.map(CalibrationMethod::name).join(", ");
+                let method = method.map_err(|_| format!("expected joint, none, or one of {names}"))?;
+                Ok(Self(Calibrating::Alone(method)))
+            }
+        }
+    }
+}
+
+/// What rules are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Calibration {
-    /// Together with the rules
-    Joint,
-    /// Not at all: the base's calibrators apply, if it has any
-    None,
+enum Recipe {
+    /// Groups of labels that hang together as a thin tree: exact at any number of labels
+    Thin,
+    /// Any labels, as the paper has it
+    Paper,
+}
+
+/// How gradients are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum GradientsChoice {
+    /// Exactly
+    Exact,
+    /// By loopy propagation, with `--recipe paper`: learning exploits the errors of the approximation
+    Loopy,
+}
+
+fn up_to_ten(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n) if n <= 10 => Ok(n),
+        _ => Err("a number from 0 to 10 is needed".to_owned()),
+    }
 }
 
 impl Arguments {
@@ -147,6 +224,7 @@ impl Arguments {
                 format!("--valid-fraction is {}, expected a number between 0 and 1", self.valid_fraction);
             return Err(usage("learn", ErrorKind::InvalidValue, message));
         }
+        self.check()?;
         let base = match &self.base {
             Some(path) => ModelFile::read(path)?.document.model().clone(),
             None => new_model(&self.beliefs)?,
@@ -172,31 +250,98 @@ impl Arguments {
 
     fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let (rows, known) = labeled::read_raw(base, [beliefs, truth], options)?;
-        Ok(Examples::new(rows, known)?)
+        let (rows, known, weights) =
+            labeled::read_raw(base, [beliefs, truth], options, self.weights.as_deref())?;
+        let examples = Examples::new(rows, known)?;
+        Ok(match weights {
+            Some(weights) => examples.with_weights(weights)?,
+            None => examples,
+        })
     }
 
     fn learner(&self) -> Learner {
-        let default = Learner::default();
-        let is_wanted =
-            |size: &Size| self.width.allows(size.width) && self.rules.allows(size.rules_per_group);
-        let mut sizes: Vec<Size> = default.sizes.iter().copied().filter(is_wanted).collect();
+        let default = match self.recipe {
+            Recipe::Thin => Learner::default(),
+            Recipe::Paper => Learner::paper(),
+        };
+        let mut sizes: Vec<Size> = default.sizes.iter().filter_map(|size| self.wanted(*size)).collect();
         if sizes.is_empty() {
             // Nothing of the usual: what was asked for, the rest from the middle of the list.
             let number = |count: Count, usual: usize| if let Count::Number(n) = count { n } else { usual };
-            sizes = vec![Size { width: number(self.width, 3), rules_per_group: number(self.rules, 1) }];
+            sizes = vec![match self.recipe {
+                Recipe::Thin => Size::Thin {
+                    width: number(self.width, 3),
+                    rules_per_group: number(self.rules, 1),
+                    wide: self.wide,
+                },
+                Recipe::Paper => Size::Paper { rules: number(self.rules, 10) },
+            }];
+        }
+        if self.relearn {
+            sizes.insert(0, Size::NOTHING);
         }
         Learner {
             sizes,
-            steps: self.steps,
-            batch: self.batch,
-            learning_rate: self.learning_rate,
-            typical: !self.no_typical,
-            calibrate: self.calibrate == Calibration::Joint,
+            steps: self.steps.unwrap_or(default.steps),
+            batch: self.batch.unwrap_or(default.batch),
+            learning_rate: self.learning_rate.unwrap_or(default.learning_rate),
+            typical: default.typical && !self.no_typical,
+            calibrate: self.calibrate.map_or(default.calibrate, |Calibration(calibrate)| calibrate),
             learn_probabilities: self.learn_probabilities,
+            relearn: self.relearn,
+            gradients: match self.gradients {
+                GradientsChoice::Exact => Gradients::Exact,
+                GradientsChoice::Loopy => Gradients::Loopy,
+            },
+            paper: Paper {
+                labels_per_rule: self.j0,
+                alpha: self.alpha,
+                gamma_0: self.gamma0,
+                gamma_1: self.gamma1,
+                lambda: self.lambda,
+                ..default.paper
+            },
             seed: self.seed,
             ..default
         }
+    }
+
+    /// A size as it is asked for, `None` if another is.
+    fn wanted(&self, size: Size) -> Option<Size> {
+        match size {
+            Size::Thin { width, rules_per_group, .. } => {
+                let is_wanted = self.width.allows(width) && self.rules.allows(rules_per_group);
+                is_wanted.then_some(Size::Thin { width, rules_per_group, wide: self.wide })
+            }
+            Size::Paper { rules } => self.rules.allows(rules).then_some(size),
+        }
+    }
+
+    /// Refuses what does not go together, and warns of what is not advised.
+    fn check(&self) -> Result<()> {
+        let is_paper = self.recipe == Recipe::Paper;
+        let is_loopy = self.gradients == GradientsChoice::Loopy;
+        let conflict = match () {
+            () if is_paper && self.width != Count::Auto => {
+                "--width is for --recipe thin; with --recipe paper, --j0 says how many labels a rule has at most"
+            }
+            () if is_paper && self.wide > 0 => "--wide is for --recipe thin",
+            () if is_loopy && !is_paper => {
+                "--gradients loopy is for --recipe paper; a thin tree is always exact"
+            }
+            () if is_loopy && self.relearn => "--relearn needs exact gradients",
+            () => "",
+        };
+        if !conflict.is_empty() {
+            return Err(usage("learn", ErrorKind::ArgumentConflict, conflict.to_owned()));
+        }
+        if is_loopy {
+            complain(
+                "gradients by loopy propagation are those of an approximation, whose errors learning exploits; \
+                 its log-likelihoods are approximate, too. Use exact gradients where you can",
+            );
+        }
+        Ok(())
     }
 
     /// Learns, with a bar, until done or told to stop.
@@ -246,11 +391,12 @@ impl Arguments {
         let n_rules = learned.gains.len();
         let _ = writeln!(
             text,
-            "{} from {} ({} to validate on) in {:.1} s: {}, {}",
+            "{} from {} ({} to validate on) in {:.1} s, with {}: {}, {}",
             styled(style::NOTE, "learned"),
             counted(train.n_rows() as u64, "row"),
             valid.n_rows(),
             time.as_secs_f64(),
+            learned.size,
             counted(n_rules as u64, "rule"),
             counted(learned.model.typical().len() as u64, "typical combination"),
         );
@@ -327,8 +473,12 @@ fn warn(model: &Model, train: &Examples) {
             }
             _ => continue,
         };
-        output::complain(&format!("{}: {message}\n", styled(style::WARNING, "warning")));
+        complain(&message);
     }
+}
+
+fn complain(message: &str) {
+    output::complain(&format!("{}: {message}\n", styled(style::WARNING, "warning")));
 }
 
 fn describe(progress: &Progress) -> String {

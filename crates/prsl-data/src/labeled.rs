@@ -47,6 +47,11 @@ impl LabeledReader {
         self.beliefs.table().progress()
     }
 
+    /// The weights of all rows read so far, if the table of truths has a column of them.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.truths.weights()
+    }
+
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end of both tables.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<LabeledRows>> {
         let Some(beliefs) = self.beliefs.next_chunk(max_rows)? else {

@@ -3,7 +3,7 @@
 use prsl::{Label, Model};
 
 use crate::columns::{Columns, Meaning, Names, find_category, not_a_category};
-use crate::error::{CellProblem, Error, Result};
+use crate::error::{CellProblem, ColumnsProblem, Error, Result};
 use crate::table::{Cell, TableReader};
 
 /// How a [`TruthReader`] takes a table.
@@ -35,6 +35,8 @@ pub struct TruthReader {
     model: Model,
     table: TableReader,
     columns: Columns,
+    /// The column of weights, and those that were read.
+    weights: Option<(usize, Vec<f64>)>,
 }
 
 impl TruthReader {
@@ -42,7 +44,43 @@ impl TruthReader {
     pub fn new(model: &Model, mut table: TableReader, options: TruthOptions) -> Result<TruthReader> {
         let columns = Names::of_labels(model).resolve(table.columns(), options.ignore_extra, table.name())?;
         table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
-        Ok(TruthReader { model: model.clone(), table, columns })
+        Ok(TruthReader { model: model.clone(), table, columns, weights: None })
+    }
+
+    /// The same where one column says how much each row counts: a number of 0 or more.
+    ///
+    /// ```
+    /// use prsl::Model;
+    /// use prsl_data::{TableReader, TruthOptions, TruthReader};
+    ///
+    /// let model = Model::parse("label alarm")?;
+    /// let table = TableReader::csv("alarm,weight\n1,2.5\nno,0\n".as_bytes(), "truth.csv")?;
+    /// let mut truths = TruthReader::weighted(&model, table, TruthOptions::default(), "weight")?;
+    /// truths.next_chunk(1000)?;
+    /// assert_eq!(truths.weights(), Some(&[2.5, 0.0][..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn weighted(
+        model: &Model,
+        mut table: TableReader,
+        options: TruthOptions,
+        column: &str,
+    ) -> Result<TruthReader> {
+        let mut names = table.columns().to_vec();
+        let Some(weights) = names.iter().position(|name| name == column) else {
+            let problem = ColumnsProblem::NoWeights { column: column.to_owned() };
+            return Err(Error::Columns { file: table.name().to_owned(), problem });
+        };
+        names.remove(weights);
+        let mut columns = Names::of_labels(model).resolve(&names, options.ignore_extra, table.name())?;
+        columns.iter_mut().filter(|(column, _)| *column >= weights).for_each(|(column, _)| *column += 1);
+        table.select(&columns.iter().map(|(column, _)| *column).chain([weights]).collect::<Vec<_>>())?;
+        Ok(TruthReader { model: model.clone(), table, columns, weights: Some((weights, Vec::new())) })
+    }
+
+    /// The weights of all rows read so far, if there is a column of them.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_ref().map(|(_, weights)| &weights[..])
     }
 
     /// The table, for its name and its progress.
@@ -56,19 +94,33 @@ impl TruthReader {
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Vec<Option<usize>>>>> {
         let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
         let mut rows = vec![vec![None; self.model.labels().len()]; chunk.n_rows()];
+        let wrong = |index: usize, column: usize, problem: CellProblem| Error::Cell {
+            file: self.table.name().to_owned(),
+            row: chunk.first_row() + index as u64,
+            column: self.table.columns()[column].clone(),
+            problem: Box::new(problem),
+        };
         for (index, row) in rows.iter_mut().enumerate() {
             for &(column, meaning) in &self.columns {
                 let Meaning::Label(label) = meaning else { continue };
                 let truth = category(self.model.label(label), chunk.cell(index, column));
-                row[label.index()] = truth.map_err(|problem| Error::Cell {
-                    file: self.table.name().to_owned(),
-                    row: chunk.first_row() + index as u64,
-                    column: self.table.columns()[column].clone(),
-                    problem: Box::new(problem),
-                })?;
+                row[label.index()] = truth.map_err(|problem| wrong(index, column, problem))?;
+            }
+            if let Some((column, weights)) = &mut self.weights {
+                let weight = weight(chunk.cell(index, *column));
+                weights.push(weight.map_err(|problem| wrong(index, *column, problem))?);
             }
         }
         Ok(Some(rows))
+    }
+}
+
+/// How much a row counts.
+fn weight(cell: Cell<'_>) -> std::result::Result<f64, CellProblem> {
+    match cell.number()? {
+        Some(weight) if weight >= 0.0 => Ok(weight),
+        Some(weight) => Err(CellProblem::NotAWeight { value: weight.to_string() }),
+        None => Err(CellProblem::NotAWeight { value: "nothing".to_owned() }),
     }
 }
 

@@ -33,12 +33,13 @@ pub struct Rule {
     name: Option<String>,
     probability: f64,
     body: Body,
+    is_fixed: bool,
 }
 
 impl Rule {
     /// A rule of this probability.
     pub fn new(probability: f64, body: Body) -> Self {
-        Self { name: None, probability, body }
+        Self { name: None, probability, body, is_fixed: false }
     }
 
     /// The same rule, named.
@@ -57,6 +58,17 @@ impl Rule {
     pub fn with_body(mut self, body: Body) -> Self {
         self.body = body;
         self
+    }
+
+    /// The same rule, which learning leaves as it is, or not.
+    pub fn fixed(mut self, is_fixed: bool) -> Self {
+        self.is_fixed = is_fixed;
+        self
+    }
+
+    /// Whether learning leaves it as it is, even where rules are learned anew.
+    pub fn is_fixed(&self) -> bool {
+        self.is_fixed
     }
 
     /// Its name, if it has one.

@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use prsl::learn::{Examples, Learned, Learner, Progress, Size};
+use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, Evidence, Limits, Model, Normalize, Sampler, Sampling};
+use prsl::{BeliefMatrix, CalibrationMethod, Evidence, Limits, Model, Normalize, Sampler, Sampling};
 
 /// Three labels of which the third is the exclusive or of the first two, and classifiers that know the first two well.
 fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
@@ -23,8 +23,13 @@ fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
 }
 
 fn quick() -> Learner {
-    let sizes = vec![Size { width: 1, rules_per_group: 1 }, Size { width: 2, rules_per_group: 3 }];
+    let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
+    let sizes = vec![size(1, 1), size(2, 3)];
     Learner { sizes, steps: 300, learning_rate: 0.02, ..Learner::default() }
+}
+
+fn quick_paper() -> Learner {
+    Learner { sizes: vec![Size::Paper { rules: 3 }], steps: 300, learning_rate: 0.02, ..Learner::paper() }
 }
 
 fn learn(learner: &Learner, base: &Model, examples: &Examples) -> Learned {
@@ -58,7 +63,26 @@ fn what_the_learner_says_is_what_the_model_does() {
     let (model, beliefs, mut truths) = parity(300);
     truths.iter_mut().step_by(3).for_each(|truth| truth[1] = None);
     let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
-    let learned = quick().learn(&model, &train, &valid).unwrap();
+    let wide = vec![Size::Thin { width: 1, rules_per_group: 1, wide: 2 }];
+    let alone = Calibrating::Alone(CalibrationMethod::Isotonic);
+    let platt = Calibrating::Alone(CalibrationMethod::Platt);
+    let weighed = model.edit().typical("a, b", 2.0).build().unwrap();
+    for (base, learner) in [
+        (&model, quick()),
+        (&model, Learner { sizes: wide, ..quick() }),
+        (&model, Learner { calibrate: alone, ..quick() }),
+        (&weighed, quick()),
+        (&weighed, Learner { relearn: true, ..quick() }),
+        (&weighed, quick_paper()),
+        (&model, Learner { calibrate: Calibrating::Joint, ..quick_paper() }),
+        (&model, Learner { calibrate: platt, ..quick_paper() }),
+    ] {
+        check(&learner.learn(base, &train, &valid).unwrap(), &valid);
+    }
+}
+
+/// That a model read from its text gives the rows the likelihood that the learner reported.
+fn check(learned: &Learned, valid: &Examples) {
     // Through the text, and through beliefs that the model calibrates.
     let read = Model::parse(&learned.model.to_string()).unwrap();
     let mut rows = BeliefMatrix::new(&read);
@@ -86,22 +110,105 @@ fn rules_of_experts_are_kept() {
 }
 
 #[test]
+fn what_was_learned_before_is_where_learning_anew_begins() {
+    let (model, beliefs, truths) = parity(400);
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let learner = Learner { typical: false, calibrate: Calibrating::Given, ..quick() };
+    let first = learn(&learner, &model, &examples);
+    let none = Learner { sizes: vec![Size::NOTHING], ..learner };
+    // Without a step to take, everything stays as it was.
+    let again = learn(&Learner { relearn: true, steps: 0, ..none.clone() }, &first.model, &examples);
+    assert_eq!(again.model.to_string(), first.model.to_string());
+    // A rule that is fixed stays as it is, the others gain.
+    let rough = first.model.edit().retain_rules(|_| false);
+    let dull = |at: usize, rule: &prsl::Rule| match rule.body() {
+        prsl::Body::NoisyOr(body) => {
+            let duller = body
+                .inhibitions()
+                .iter()
+                .map(|i| prsl::Inhibition { probability: i.probability.sqrt(), ..*i });
+            rule.clone().with_body(prsl::Body::NoisyOr(prsl::NoisyOr::new(duller))).fixed(at == 0)
+        }
+        prsl::Body::Formula(_) => rule.clone(),
+    };
+    let rules = first.model.rules().iter().enumerate();
+    let rough = rules.fold(rough, |builder, (at, rule)| builder.add_rule(dull(at, rule))).build().unwrap();
+    let kept = learn(&none, &rough, &examples);
+    let anew = learn(&Learner { relearn: true, ..none }, &rough, &examples);
+    assert!(anew.validation > kept.validation + 0.01, "{} and {}", anew.validation, kept.validation);
+    assert_eq!(anew.model.rules()[0], rough.rules()[0]);
+    assert!(anew.model.rules().iter().skip(1).all(|rule| !rough.rules().contains(rule)));
+}
+
+#[test]
+fn combinations_of_experts_are_kept() {
+    let (model, beliefs, truths) = parity(200);
+    let base = model.edit().typical("a, b, c", 7.0).typical("a, c", 2.0).build().unwrap();
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let learned = learn(&quick(), &base, &examples);
+    for combination in base.typical() {
+        assert!(learned.model.typical().contains(combination));
+    }
+    // The first never occurs, and so nothing is known about it.
+    let learned = learn(&Learner { relearn: true, ..quick() }, &base, &examples);
+    assert!(learned.model.typical().contains(&base.typical()[0]));
+    assert!(!learned.model.typical().contains(&base.typical()[1]));
+}
+
+#[test]
+fn rules_of_the_papers_recipe_are_about_few_labels() {
+    let (model, beliefs, mut truths) = parity(400);
+    // Whatever a is, the others are.
+    truths.iter_mut().for_each(|truth| *truth = vec![truth[0]; 3]);
+    let examples = Examples::new(beliefs, truths).unwrap();
+    for gradients in [Gradients::Exact, Gradients::Loopy] {
+        let learned = learn(&Learner { gradients, steps: 600, ..quick_paper() }, &model, &examples);
+        assert!(!learned.model.rules().is_empty());
+        assert!(learned.model.typical().is_empty());
+        assert!(learned.validation > learned.beliefs_alone + 0.1, "{gradients:?} {}", learned.validation);
+        let paper = Paper { labels_per_rule: 2, ..Paper::default() };
+        let learned = learn(&Learner { gradients, paper, ..quick_paper() }, &model, &examples);
+        assert!(learned.model.rules().iter().all(|rule| rule.scope().len() <= 2));
+    }
+}
+
+/// More labels than one table holds, so that rules are in a tree that is made anew when they change their labels.
+#[test]
+fn the_papers_recipe_is_exact_where_one_table_is_not_affordable() {
+    let simulation = Simulation { n_labels: 20, n_rules: 4, n_rows: 120, seed: 1 };
+    let (generator, beliefs) = simulation.draw().unwrap();
+    let truths = sampled(&generator, &beliefs);
+    let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
+    let base = generator.without_rules().unwrap();
+    let learner = Learner {
+        sizes: vec![Size::Paper { rules: 3 }],
+        paper: Paper { labels_per_rule: 3, lambda: 0.5, ..Paper::default() },
+        steps: 60,
+        learning_rate: 0.05,
+        ..Learner::paper()
+    };
+    check(&learner.learn(&base, &train, &valid).unwrap(), &valid);
+}
+
+#[test]
 fn the_same_bits_for_any_number_of_threads() {
     let (model, beliefs, truths) = parity(200);
     let examples = Examples::new(beliefs, truths).unwrap();
-    let with = |n: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-        pool.install(|| learn(&quick(), &model, &examples).model.to_string())
-    };
-    assert_eq!(with(1), with(2));
+    for learner in [quick(), quick_paper(), Learner { gradients: Gradients::Loopy, ..quick_paper() }] {
+        let with = |n: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+            pool.install(|| learn(&learner, &model, &examples).model.to_string())
+        };
+        assert_eq!(with(1), with(2));
+    }
 }
 
 #[test]
 fn a_run_taken_up_again_ends_like_one_that_was_not_stopped() {
     let (model, beliefs, truths) = parity(200);
     let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
-    let whole = quick().learn(&model, &train, &valid).unwrap();
-    for stop_after in [1, 7, 18] {
+    for (learner, stop_after) in [(quick(), 1), (quick(), 7), (quick(), 18), (quick_paper(), 5)] {
+        let whole = learner.learn(&model, &train, &valid).unwrap();
         let mut saved = String::new();
         let mut looks = 0;
         let observe = &mut |progress: &Progress| {
@@ -112,9 +219,9 @@ fn a_run_taken_up_again_ends_like_one_that_was_not_stopped() {
             }
             ControlFlow::Continue(())
         };
-        quick().learn_observed(&model, &train, &valid, Progress::new(), observe).unwrap();
+        learner.learn_observed(&model, &train, &valid, Progress::new(), observe).unwrap();
         let progress = serde_json::from_str(&saved).unwrap();
-        let resumed = quick()
+        let resumed = learner
             .learn_observed(&model, &train, &valid, progress, &mut |_| ControlFlow::Continue(()))
             .unwrap();
         assert_eq!(resumed.model.to_string(), whole.model.to_string());
@@ -132,12 +239,20 @@ fn rows_that_say_nothing_are_refused() {
     assert_eq!(error.to_string(), "there are no rows with a known truth to validate on");
     let error = quick().learn(&Model::parse("label x").unwrap(), &examples, &examples).unwrap_err();
     assert_eq!(error.to_string(), "the rows to learn from are about other labels than the model");
-    let known = model.edit().typical("a, b", 2.0).build().unwrap();
-    let error = quick().learn(&known, &examples, &examples).unwrap_err();
+    let loopy = Learner { gradients: Gradients::Loopy, ..quick() };
+    let error = loopy.learn(&model, &examples, &examples).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the model has a typical combination already, which nothing can be learned beside; remove it"
+        "rules about thin groups are learned with exact gradients, not with loopy ones"
     );
+    for (paper, complaint) in [
+        (Paper { labels_per_rule: 0, ..Paper::default() }, "setting `j0` is 0, expected 1 label or more"),
+        (Paper { alpha: -1.0, ..Paper::default() }, "setting `alpha` is -1, expected a number above 0"),
+        (Paper { lambda: 1.5, ..Paper::default() }, "setting `lambda` is 1.5, expected a number from 0 to 1"),
+    ] {
+        let error = Learner { paper, ..Learner::paper() }.learn(&model, &examples, &examples).unwrap_err();
+        assert_eq!(error.to_string(), complaint);
+    }
     let error = Examples::new(beliefs.clone(), truths[1..].to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "7 rows of truths for 8 rows of beliefs");
     let mut wrong = truths;
@@ -160,16 +275,19 @@ fn one_row_one_class_and_contradictions_have_answers() {
     assert!(learned.validation < -600.0);
 }
 
+/// A truth for each row, drawn from what a model says about it.
+fn sampled(model: &Model, beliefs: &BeliefMatrix) -> Vec<Vec<Option<usize>>> {
+    let sampler = Sampler::compile(model, Limits::default()).unwrap();
+    let samples = sampler.sample_batch(beliefs, &Sampling { n_samples: 1, seed: 5, ..Sampling::default() });
+    let known = |sample: Vec<usize>| sample.into_iter().map(Some).collect();
+    samples.into_iter().map(|sample| known(sample.unwrap().unwrap()[0].to_vec())).collect()
+}
+
 #[test]
 fn a_simulated_model_is_found_again() {
     let simulation = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed: 3 };
     let (generator, beliefs) = simulation.draw().unwrap();
-    let sampler = Sampler::compile(&generator, Limits::default()).unwrap();
-    let samples = sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed: 5, ..Sampling::default() });
-    let truths: Vec<Vec<Option<usize>>> = samples
-        .into_iter()
-        .map(|sample| sample.unwrap().unwrap()[0].iter().map(|&category| Some(category)).collect())
-        .collect();
+    let truths = sampled(&generator, &beliefs);
     let model = generator.without_rules().unwrap();
     let examples = Examples::new(beliefs.clone(), truths.clone()).unwrap();
     let rows: Vec<usize> = (0..5000).collect();

@@ -88,6 +88,12 @@ pub enum CellProblem {
         /// The value.
         value: f64,
     },
+    /// No weight of a row.
+    #[error("a weight of {value}, expected a number of 0 or more")]
+    NotAWeight {
+        /// What is there.
+        value: String,
+    },
     /// A belief about a label that no classifier speaks about.
     #[error("{0}")]
     Latent(Box<prsl::Error>),
@@ -120,6 +126,12 @@ pub enum ColumnsProblem {
     Unknown {
         /// The columns, and what may be meant.
         columns: Vec<(String, Option<String>)>,
+    },
+    /// The column of weights is not there.
+    #[error("there is no column `{}` with weights", shown(column))]
+    NoWeights {
+        /// Its name.
+        column: String,
     },
     /// A column that can mean several things.
     #[error(

@@ -6,7 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use super::adam::{Adam, Memory, Range};
-use super::objective::{Problem, Rows};
+use super::objective::Rows;
+use super::task::Task;
+use crate::error::Result;
 
 /// Parameters as they start, and what keeps them in place.
 #[derive(Default)]
@@ -22,6 +24,10 @@ pub(crate) struct Pull {
     pub(crate) to: f64,
     pub(crate) strength: f64,
     pub(crate) slope: f64,
+}
+
+impl Pull {
+    pub(crate) const NONE: Self = Self { to: 0.0, strength: 0.0, slope: 0.0 };
 }
 
 impl Start {
@@ -85,18 +91,13 @@ impl Climb {
     }
 
     /// Goes on to the next look at the validation rows; `false` if there is no further to go.
-    pub(crate) fn go_on(
-        &mut self,
-        problem: &Problem,
-        start: &Start,
-        pace: Pace,
-        [train, valid]: [&Rows; 2],
-    ) -> bool {
+    pub(crate) fn go_on(&mut self, task: &mut Task, pace: Pace, [train, valid]: [&Rows; 2]) -> Result<bool> {
+        task.settle(&mut self.parameters)?;
         if self.curve.is_empty() {
-            self.look(problem, valid, None);
+            self.look(task, valid, None);
         }
         if self.is_done(pace) {
-            return false;
+            return Ok(false);
         }
         let mut gradient = vec![0.0; self.parameters.len()];
         let (mut sum, mut n_steps) = (0.0, 0.0);
@@ -104,27 +105,25 @@ impl Climb {
         while self.step < end {
             let batch = batch(train.n_rows, pace, self.step);
             gradient.fill(0.0);
-            sum += problem.gradient(&self.parameters, train, &batch, &mut gradient);
+            sum += task.gradient(&self.parameters, self.step, train, &batch, &mut gradient);
             n_steps += 1.0;
-            for ((slope, pull), parameter) in gradient.iter_mut().zip(&start.pulls).zip(&self.parameters) {
-                *slope -= 2.0 * pull.strength * (parameter - pull.to) + pull.slope;
-            }
             // Full pace in the first half, then slower and slower.
             let left = 1.0 - self.step as f64 / pace.steps as f64;
             let pace = (2.0 * left).clamp(0.02, 1.0);
-            Adam::default().step(&mut self.memory, &mut self.parameters, &gradient, &start.ranges, pace);
+            Adam::default().step(&mut self.memory, &mut self.parameters, &gradient, &task.start.ranges, pace);
+            task.settle(&mut self.parameters)?;
             self.step += 1;
         }
-        self.look(problem, valid, Some(sum / n_steps));
-        !self.is_done(pace)
+        self.look(task, valid, Some(sum / n_steps));
+        Ok(!self.is_done(pace))
     }
 
     fn is_done(&self, pace: Pace) -> bool {
         self.step >= pace.steps || self.step - self.best_step >= pace.patience
     }
 
-    fn look(&mut self, problem: &Problem, valid: &Rows, training: Option<f64>) {
-        let validation = problem.mean(&self.parameters, valid);
+    fn look(&mut self, task: &Task, valid: &Rows, training: Option<f64>) {
+        let validation = task.problem.mean(&self.parameters, valid);
         self.curve.push(Look { step: self.step, training, validation });
         if validation > self.best_validation {
             (self.best_validation, self.best_step) = (validation, self.step);

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::climb::{Climb, Look, Pace};
 use super::examples::Examples;
 use super::objective::Problem;
+use super::paper::Paper;
 use super::readable::{Readable, readable};
-use super::thin::{Size, Task};
+use super::task::{Size, Task};
+use crate::calibrate::{CalibrationData, CalibrationMethod};
 use crate::error::{Error, Result};
 use crate::label::Label;
 use crate::model::Model;
@@ -60,15 +62,22 @@ pub struct Learner {
     pub typical: bool,
     /// How far the logarithm of a single combination's weight strays from what its frequency says.
     pub spread: f64,
-    /// Whether calibrators are learned along.
-    pub calibrate: bool,
+    /// How beliefs are calibrated.
+    pub calibrate: Calibrating,
+    /// Whether the noisy-or rules that are there already, and the combinations, are where learning begins; those that are
+    /// marked as fixed stay as they are.
+    pub relearn: bool,
+    /// How gradients are computed.
+    pub gradients: Gradients,
+    /// For [`Size::Paper`].
+    pub paper: Paper,
     /// Draws where rules begin, and batches.
     pub seed: u64,
 }
 
 impl Default for Learner {
     fn default() -> Self {
-        let size = |width: usize, rules_per_group: usize| Size { width, rules_per_group };
+        let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
         Self {
             sizes: vec![size(2, 1), size(3, 1), size(4, 2), size(6, 4)],
             steps: 2000,
@@ -82,8 +91,48 @@ impl Default for Learner {
             learn_probabilities: false,
             typical: true,
             spread: 1.0,
-            calibrate: true,
+            calibrate: Calibrating::Joint,
+            relearn: false,
+            gradients: Gradients::Exact,
+            paper: Paper::default(),
             seed: 1,
+        }
+    }
+}
+
+/// How beliefs are calibrated while rules are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calibrating {
+    /// By the calibrators that the model has, if any.
+    Given,
+    /// By calibrators that are fitted first, without rules.
+    Alone(CalibrationMethod),
+    /// By Platt or Dirichlet calibrators that are fitted first, and then learned together with the rules.
+    Joint,
+}
+
+/// How gradients are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gradients {
+    /// Exactly. What is too costly is refused.
+    Exact,
+    /// Of Bethe's approximation, by loopy propagation. Learning exploits the errors of the approximation: for comparison, or
+    /// where nothing else is affordable.
+    Loopy,
+}
+
+impl Learner {
+    /// The paper's recipe with its settings: so many rules, chosen by the validation rows, and nothing else.
+    pub fn paper() -> Self {
+        Self {
+            sizes: [5, 10, 20].map(|rules| Size::Paper { rules }).to_vec(),
+            steps: 1000,
+            batch: 20,
+            learning_rate: 0.001,
+            penalty: 0.0,
+            typical: false,
+            calibrate: Calibrating::Given,
+            ..Self::default()
         }
     }
 }
@@ -162,15 +211,16 @@ impl Learner {
         observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
+        let base = &self.calibrated(base, train)?;
         while progress.done.len() < self.sizes.len() {
             let size = self.sizes[progress.done.len()];
-            let Task { problem, start } = Task::new(self, size, base, train)?;
-            let rows = [&problem.rows(train, true), &problem.rows(valid, false)];
-            let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(&start));
+            let mut task = Task::new(self, size, base, train)?;
+            let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
+            let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(&task.start));
             let mut goes_on = true;
             let mut flow = ControlFlow::Continue(());
             while goes_on && flow.is_continue() {
-                goes_on = climb.go_on(&problem, &start, self.pace(), rows);
+                goes_on = climb.go_on(&mut task, self.pace(), rows)?;
                 progress.current = Some(climb);
                 flow = observe(&progress);
                 climb = progress.current.take().expect("it was put there");
@@ -198,14 +248,20 @@ impl Learner {
                 return Err(Error::Examples { problem });
             }
         }
-        if !base.typical().is_empty() {
-            let (what, them) = match base.typical().len() {
-                1 => ("a typical combination".to_owned(), "it"),
-                n => (format!("{n} typical combinations"), "them"),
+        if self.gradients == Gradients::Loopy {
+            let is_thin = self.sizes.iter().any(|size| matches!(size, Size::Thin { .. }));
+            let problem = match () {
+                () if is_thin => {
+                    "rules about thin groups are learned with exact gradients, not with loopy ones"
+                }
+                () if self.typical || !base.typical().is_empty() => {
+                    "typical combinations cannot be learned, nor learned beside, with loopy gradients"
+                }
+                () => "",
             };
-            let problem =
-                format!("the model has {what} already, which nothing can be learned beside; remove {them}");
-            return Err(Error::Examples { problem });
+            if !problem.is_empty() {
+                return Err(Error::Examples { problem: problem.to_owned() });
+            }
         }
         if self.sizes.is_empty() || self.batch == 0 {
             return Err(Error::Examples {
@@ -215,11 +271,25 @@ impl Learner {
         Ok(())
     }
 
+    /// The base with calibrators that are fitted alone, if that is how it is to be calibrated.
+    fn calibrated(&self, base: &Model, train: &Examples) -> Result<Model> {
+        let Calibrating::Alone(method) = self.calibrate else { return Ok(base.clone()) };
+        let mut builder = base.edit();
+        for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
+            let data = CalibrationData::of_label(train.beliefs(), label, train.truths())?;
+            let calibrator = data.fit(method.suited_to(base.label(label).n_categories()))?;
+            builder = builder.calibrator(base.label(label).name(), calibrator);
+        }
+        builder.build()
+    }
+
     /// Chooses among the sizes, and makes a model of it.
     fn finish(&self, base: &Model, train: &Examples, valid: &Examples, climbs: &[Climb]) -> Result<Learned> {
         let mut scored: Vec<(Problem, Vec<f64>)> = Vec::new();
         for (size, climb) in self.sizes.iter().zip(climbs) {
-            let Task { problem, .. } = Task::new(self, *size, base, train)?;
+            let mut task = Task::new(self, *size, base, train)?;
+            task.settle(&mut climb.best.clone())?;
+            let problem = task.problem;
             let rows = problem.rows(valid, false);
             let scores = problem.log_likelihoods(&climb.best, &rows);
             scored.push((problem, scores));
@@ -228,7 +298,8 @@ impl Learner {
         let chosen = simplest_of_the_best(&scores);
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
         let rows = problem.rows(valid, false);
-        let Readable { model, parameters, gains } = readable(base, problem, &climb.best, &rows)?;
+        let relearned = base.rules().iter().map(|rule| self.relearns(rule)).collect::<Vec<bool>>();
+        let Readable { model, parameters, gains } = readable(base, &relearned, problem, &climb.best, &rows)?;
         Ok(Learned {
             model,
             size: self.sizes[chosen],
@@ -239,7 +310,7 @@ impl Learner {
                 &base.without_rules()?.without_calibrators(),
                 train,
                 valid,
-                false,
+                Calibrating::Given,
             )?,
             base_alone: self.baseline(base, train, valid, self.calibrate)?,
             gains,
@@ -247,10 +318,16 @@ impl Learner {
     }
 
     /// The mean joint log-likelihood of the validation rows without anything learned but calibrators.
-    fn baseline(&self, base: &Model, train: &Examples, valid: &Examples, calibrate: bool) -> Result<f64> {
-        let settings = Self { calibrate, typical: false, learn_probabilities: false, ..self.clone() };
-        let Task { problem, start } =
-            Task::new(&settings, Size { width: 0, rules_per_group: 0 }, base, train)?;
+    fn baseline(
+        &self,
+        base: &Model,
+        train: &Examples,
+        valid: &Examples,
+        calibrate: Calibrating,
+    ) -> Result<f64> {
+        let settings =
+            Self { calibrate, typical: false, learn_probabilities: false, relearn: false, ..self.clone() };
+        let Task { problem, start, .. } = Task::new(&settings, Size::NOTHING, base, train)?;
         Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
     }
 }

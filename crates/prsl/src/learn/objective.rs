@@ -21,14 +21,23 @@
 //! logarithm is differentiated directly. A clique's potential is the product of its rules: what it multiplies is summed
 //! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
 //! one assignment that is possible, and is not 0.
+//!
+//! A label that a rule is not connected with has q = 1 there, and still a derivative: that of Z with the rule's factor
+//! replaced by its silence Q, one more pass for each rule that reaches out.
+//!
+//! ```text
+//! ∂ ln Z / ∂ qⱼ(m) = (1 − 2p) Z(fₖ → Qₖ, Lⱼ = m) / Z
+//! ```
 
 use rayon::prelude::*;
 
 use super::calibration::Calibration;
 use super::clique_tree::CliqueTree;
-use super::factor::{RuleShape, Tables};
-use super::sweep::{LANES, Lane, Sweep};
+use super::factor::{Home, Probability, RuleShape, Silence, Tables};
+use super::loopy::Loopy;
+use super::sweep::{LANES, Lane, Sweep, dot};
 use super::typical::Typical;
+use super::wide::{Split, Wide};
 use crate::calibrate::Calibrator;
 use crate::metrics::IMPOSSIBLE;
 
@@ -43,7 +52,18 @@ pub(crate) struct Problem {
     /// For each label, the calibrator to go by where none is learned.
     pub(crate) given: Vec<Calibrator>,
     pub(crate) typical: Option<Typical>,
+    /// Rules whose q of labels they are not connected with are asked for, too.
+    pub(crate) reaches: Vec<Reach>,
+    /// Whether ln Z is Bethe's, by loopy propagation between the rules and the labels: no rule is in a clique then.
+    pub(crate) is_loopy: bool,
     pub(crate) n_parameters: usize,
+}
+
+/// A learned rule, and the labels that it is not connected with: where their q, all 1, are among the parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Reach {
+    pub(crate) rule: usize,
+    pub(crate) labels: Vec<(usize, usize)>,
 }
 
 /// Rows made ready for a [`Problem`].
@@ -70,13 +90,13 @@ const CHUNK: usize = 3 * LANES;
 struct Sums {
     objective: f64,
     weight: f64,
-    /// ∂ objective / ∂ potential of every clique entry.
+    /// ∂ objective / ∂ potential of every clique entry; with loopy propagation ∂ objective / ∂ f of every rule entry.
     derivatives: Vec<f64>,
-    /// How often ln of the potential is in the objective.
+    /// How often ln of the potential, or of f, is in the objective.
     counts: Vec<f64>,
     /// The same for every combination, and ∂ objective / ∂ ln w of it.
     of_combination: Vec<f64>,
-    /// Calibrators and the parameters of the combinations.
+    /// Everything that is not had from the derivatives: calibrators, combinations, wide rules and labels out of reach.
     parameters: Vec<f64>,
     /// The log-likelihood of each row of which something is known.
     rows: Vec<f64>,
@@ -112,17 +132,26 @@ impl Problem {
         rows: &[usize],
         gradient: &mut [f64],
     ) -> f64 {
-        let tables = self.tables(parameters);
+        let tables = self.reaching_tables(parameters);
         let mut sums = self.sums(parameters, &tables, data, rows, true);
         if sums.weight == 0.0 {
             return 0.0;
         }
+        let mut own = sums.parameters;
         if let Some(typical) = &self.typical {
             typical.spread(&sums.of_combination, &mut sums.counts);
+            for wide in self.wide() {
+                for (combination, &mass) in typical.combinations.iter().zip(&sums.of_combination) {
+                    wide.add_log_factor(parameters, |label| combination.categories[label], mass, &mut own);
+                }
+            }
         }
         let scale = 1.0 / sums.weight;
-        let mut own = sums.parameters;
-        self.rule_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
+        if self.is_loopy {
+            self.loopy_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
+        } else {
+            self.rule_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
+        }
         gradient.iter_mut().zip(&own).for_each(|(slot, own)| *slot += scale * own);
         sums.objective / sums.weight
     }
@@ -135,8 +164,15 @@ impl Problem {
         rows: &[usize],
         with_gradient: bool,
     ) -> Sums {
-        let weights =
-            self.typical.as_ref().map(|typical| typical.log_weights(parameters, &tables.potentials));
+        let weights = self.typical.as_ref().map(|typical| {
+            let mut weights = typical.log_weights(parameters, &tables.potentials);
+            for wide in self.wide() {
+                for (weight, combination) in weights.iter_mut().zip(&typical.combinations) {
+                    *weight += wide.factor(parameters, |label| combination.categories[label]).ln();
+                }
+            }
+            weights
+        });
         let chunks: Vec<Sums> = rows
             .par_chunks(CHUNK)
             .map(|chunk| {
@@ -148,6 +184,34 @@ impl Problem {
         let mut chunks = chunks.into_iter();
         let first = chunks.next().unwrap_or_default();
         chunks.fold(first, Sums::plus)
+    }
+}
+
+impl Problem {
+    /// Brings the rules home: to the cliques of a tree that has been made for them, or to none.
+    pub(crate) fn arrange(&mut self, tree: CliqueTree) {
+        self.tree = tree;
+        self.of_clique = vec![Vec::new(); self.tree.cliques.len()];
+        for (index, rule) in self.rules.iter_mut().enumerate() {
+            let is_wide = matches!(rule.silence, Silence::Wide(_));
+            rule.home = if is_wide || self.is_loopy { None } else { Home::of(&self.tree, &rule.labels) };
+            if let Some(home) = &rule.home {
+                self.of_clique[home.clique].push(index);
+            }
+        }
+        if let Some(typical) = &mut self.typical {
+            typical.locate(&self.tree);
+        }
+    }
+
+    /// The rules that are over all labels.
+    pub(crate) fn wide(&self) -> impl Iterator<Item = Wide<'_>> {
+        self.rules.iter().filter_map(|rule| match (&rule.silence, rule.probability) {
+            (&Silence::Wide(start), Probability::Given(probability)) => {
+                Some(Wide { start, sizes: &self.tree.sizes, probability })
+            }
+            _ => None,
+        })
     }
 }
 
@@ -218,6 +282,10 @@ struct Pass<'a> {
     data: &'a Rows,
     with_gradient: bool,
     sweep: Sweep,
+    loopy: Option<Loopy>,
+    split: Option<Split>,
+    /// ln Z of the rules alone, as it was last computed.
+    log_rules: Lane,
     log_beliefs: LogBeliefs,
     /// Per category: ∂ objective / ∂ ln π.
     slopes: Vec<Lane>,
@@ -238,9 +306,11 @@ impl<'a> Pass<'a> {
         let n_categories = sweep.beliefs.len();
         let n_combinations = combinations.map_or(0, <[f64]>::len);
         let room = |n: usize| vec![0.0; if with_gradient { n } else { 0 }];
+        let loopy = problem.is_loopy.then(|| Loopy::new(problem));
+        let n_entries = loopy.as_ref().map_or(problem.tree.n_entries, |loopy| loopy.n_entries);
         let sums = Sums {
-            derivatives: room(problem.tree.n_entries),
-            counts: room(problem.tree.n_entries),
+            derivatives: room(n_entries),
+            counts: room(n_entries),
             of_combination: room(n_combinations),
             parameters: room(problem.n_parameters),
             ..Sums::default()
@@ -253,6 +323,9 @@ impl<'a> Pass<'a> {
             data,
             with_gradient,
             sweep,
+            loopy,
+            split: Split::new(problem, parameters),
+            log_rules: [0.0; LANES],
             log_beliefs: LogBeliefs::new(n_categories),
             slopes: vec![[0.0; LANES]; n_categories],
             scores: vec![[0.0; LANES]; n_combinations],
@@ -375,10 +448,23 @@ impl<'a> Pass<'a> {
             sum += self.log_beliefs.get(start + self.truth(row, label).expect("all is known"), lane);
             start += size;
         }
-        for clique in 0..self.problem.tree.cliques.len() {
-            sum += self.tables.potentials[self.entry(clique, row)].ln();
+        if self.loopy.is_some() {
+            for (shape, factors) in self.problem.rules.iter().zip(&self.tables.factors) {
+                sum += factors[self.rule_entry(shape, row)].ln();
+            }
+        } else {
+            for clique in 0..self.problem.tree.cliques.len() {
+                sum += self.tables.potentials[self.entry(clique, row)].ln();
+            }
+        }
+        for wide in self.problem.wide() {
+            sum += wide.factor(self.parameters, |label| self.truth(row, label).expect("all is known")).ln();
         }
         sum + self.log_typical(row).exp().ln_1p()
+    }
+
+    fn rule_entry(&self, shape: &RuleShape, row: usize) -> usize {
+        shape.entry(&self.problem.tree.sizes, |label| self.truth(row, label).expect("all is known"))
     }
 
     fn entry(&self, clique: usize, row: usize) -> usize {
@@ -402,8 +488,8 @@ impl<'a> Pass<'a> {
 
     /// ln Z of the rows for the sweep's beliefs, combinations included: all, or those that agree with what is known.
     fn total(&mut self, rows: &[usize], agreeing: Option<&[usize]>) -> Lane {
-        self.sweep.up(&self.problem.tree, &self.tables.potentials);
-        let mut total = self.sweep.log_total;
+        self.sum_up();
+        let mut total = self.log_rules;
         let (Some(typical), Some(combinations)) = (&self.problem.typical, self.combinations) else {
             return total;
         };
@@ -436,7 +522,7 @@ impl<'a> Pass<'a> {
             }
         }
         let mut sum = [0.0; LANES];
-        for log in self.scores.iter().chain([&self.sweep.log_total]) {
+        for log in self.scores.iter().chain([&self.log_rules]) {
             for l in 0..LANES {
                 sum[l] += (log[l] - largest[l]).exp();
             }
@@ -448,16 +534,76 @@ impl<'a> Pass<'a> {
         total
     }
 
+    /// ln Z of the rules alone, for the sweep's beliefs.
+    fn sum_up(&mut self) {
+        let Self { problem, tables, sweep, .. } = self;
+        self.log_rules = if let Some(loopy) = &mut self.loopy {
+            loopy.propagate(problem, tables, &sweep.beliefs);
+            loopy.log_total
+        } else if let Some(split) = &mut self.split {
+            split.sum_up(sweep, |sweep| sweep.up(&problem.tree, &tables.potentials))
+        } else {
+            sweep.up(&problem.tree, &tables.potentials);
+            sweep.log_total
+        };
+    }
+
     /// Adds the gradient of ln Z, as it was just computed, times each row's weight.
     fn add_total(&mut self, rows: &[usize], total: &Lane, weights: &Lane) {
-        let share = |l: usize| {
-            if weights[l] == 0.0 { 0.0 } else { weights[l] * (self.sweep.log_total[l] - total[l]).exp() }
+        let share =
+            |log: Lane| -> Lane {
+                std::array::from_fn(|l| {
+                    if weights[l] == 0.0 { 0.0 } else { weights[l] * (log[l] - total[l]).exp() }
+                })
+            };
+        let Self { problem, parameters, tables, sweep, slopes, sums, .. } = self;
+        let mut add_slopes = |marginals: &[Lane], share: &Lane| {
+            for (slope, marginal) in slopes.iter_mut().zip(marginals) {
+                for l in 0..LANES {
+                    slope[l] += share[l] * marginal[l];
+                }
+            }
         };
-        let share: Lane = std::array::from_fn(share);
-        self.sweep.down(&self.problem.tree, &self.tables.potentials, &share, &mut self.sums.derivatives);
-        for (slope, marginal) in self.slopes.iter_mut().zip(&self.sweep.marginals) {
-            for l in 0..LANES {
-                slope[l] += share[l] * marginal[l];
+        if let Some(loopy) = &self.loopy {
+            let share = share(self.log_rules);
+            loopy.add_gradient(
+                problem,
+                parameters,
+                tables,
+                &share,
+                [&mut sums.derivatives, &mut sums.parameters],
+            );
+            add_slopes(&loopy.marginals, &share);
+        } else if let Some(split) = &self.split {
+            for part in 0..split.n_parts() {
+                let share = split.signed(part, share(split.logs[part]));
+                split.within(part, sweep, |sweep| {
+                    sweep.up(&problem.tree, &tables.potentials);
+                    sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives));
+                });
+                add_slopes(&sweep.marginals, &share);
+                split.add_gradient(part, parameters, &sweep.marginals, &share, &mut sums.parameters);
+            }
+        } else {
+            let share = share(self.log_rules);
+            sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives));
+            add_slopes(&sweep.marginals, &share);
+        }
+        if self.loopy.is_none() {
+            for (reach, potentials) in problem.reaches.iter().zip(&tables.without) {
+                sweep.up(&problem.tree, potentials);
+                let share = share(sweep.log_total);
+                sweep.down(&problem.tree, potentials, &share, None);
+                let toward_silence = 1.0 - 2.0 * problem.probability(reach.rule, parameters);
+                for &(label, place) in &reach.labels {
+                    let block = sweep.block(label);
+                    for (slot, marginal) in sums.parameters[place..]
+                        .iter_mut()
+                        .zip(&sweep.marginals[block..block + problem.tree.sizes[label]])
+                    {
+                        *slot += toward_silence * dot(marginal, &share);
+                    }
+                }
             }
         }
         let Some(typical) = &self.problem.typical else { return };
@@ -503,9 +649,30 @@ impl<'a> Pass<'a> {
             self.slopes[start + truth][lane] += weight;
             start += size;
         }
-        for clique in 0..self.problem.tree.cliques.len() {
-            let entry = self.entry(clique, row);
-            self.sums.counts[entry] += weight;
+        if let Some(loopy) = &self.loopy {
+            for (shape, start) in self.problem.rules.iter().zip(&loopy.starts) {
+                let entry = start + self.rule_entry(shape, row);
+                self.sums.counts[entry] += weight;
+            }
+        } else {
+            for clique in 0..self.problem.tree.cliques.len() {
+                let entry = self.entry(clique, row);
+                self.sums.counts[entry] += weight;
+            }
+        }
+        let truth =
+            |label: usize| self.data.truths[row * self.problem.n_labels() + label].expect("all is known");
+        for wide in self.problem.wide() {
+            wide.add_log_factor(self.parameters, truth, weight, &mut self.sums.parameters);
+        }
+        for reach in &self.problem.reaches {
+            let entry = self.problem.rules[reach.rule].entry(&self.problem.tree.sizes, truth);
+            let toward_silence = 1.0 - 2.0 * self.problem.probability(reach.rule, self.parameters);
+            let slope = toward_silence * self.tables.silent[reach.rule][entry]
+                / self.tables.factors[reach.rule][entry];
+            for &(label, place) in &reach.labels {
+                self.sums.parameters[place + truth(label)] += weight * slope;
+            }
         }
         let log_typical = self.log_typical(row);
         if let (Some(typical), Some(own)) = (&self.problem.typical, self.data.combination[row])
@@ -543,7 +710,7 @@ impl<'a> Pass<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::learn::factor::{Probability, Silence};
+    use crate::learn::factor::blocks;
     use proptest::prelude::*;
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
@@ -582,16 +749,15 @@ mod tests {
         }
         let mut rules = Vec::new();
         for labels in scopes {
-            let clique = tree.clique_of(&labels).unwrap();
             let size = labels.iter().map(|&label| sizes[label]).product();
             let learned = rng.random_bool(0.6);
             let silence = if learned {
-                let start = parameters.len();
-                let n = labels.iter().map(|&label| sizes[label]).sum();
-                parameters.extend(
-                    (0..n).map(|_| if rng.random_bool(0.15) { 0.0 } else { rng.random_range(0.2..1.0) }),
-                );
-                Silence::Learned(start)
+                let places = labels.iter().map(|&label| {
+                    let q = |_| if rng.random_bool(0.15) { 0.0 } else { rng.random_range(0.2..1.0) };
+                    parameters.extend((0..sizes[label]).map(q));
+                    parameters.len() - sizes[label]
+                });
+                Silence::Learned(places.collect())
             } else {
                 Silence::Given((0..size).map(|_| f64::from(u8::from(rng.random_bool(0.5)))).collect())
             };
@@ -603,11 +769,14 @@ mod tests {
                     Probability::Learned(parameters.len() - 1)
                 }
             };
-            let of_clique = tree.projection(clique, &labels);
-            rules.push(RuleShape { clique, labels, of_clique, silence, probability });
+            rules.push(RuleShape { labels, home: None, silence, probability });
         }
-        let mut of_clique = vec![Vec::new(); tree.cliques.len()];
-        rules.iter().enumerate().for_each(|(rule, shape)| of_clique[shape.clique].push(rule));
+        for _ in 0..rng.random_range(0..3) {
+            let silence = Silence::Wide(parameters.len());
+            parameters.extend((0..sizes.iter().sum()).map(|_| rng.random_range(0.2..1.0)));
+            let probability = Probability::Given(if rng.random_bool(0.3) { 0.2 } else { 0.95 });
+            rules.push(RuleShape { labels: (0..n_labels).collect(), home: None, silence, probability });
+        }
         let n_rows = rng.random_range(1..20);
         let known = rng.random_range(0..3);
         let truths: Vec<Option<usize>> = (0..n_rows)
@@ -616,10 +785,15 @@ mod tests {
             .collect();
         let weights: Vec<f64> = (0..n_rows).map(|_| f64::from(rng.random_range(1..3))).collect();
         let counted = truths.chunks(n_labels).zip(weights.iter().copied());
-        let mut typical =
-            if rng.random_bool(0.6) { Typical::count(counted, &sizes, parameters.len()) } else { None };
-        if let Some(typical) = &mut typical {
-            typical.locate(&tree);
+        let mut fixed = std::collections::BTreeMap::new();
+        for _ in 0..rng.random_range(0..3) {
+            let categories = sizes.iter().map(|&size| rng.random_range(0..size)).collect();
+            fixed.insert(categories, rng.random_range(-2.0..2.0));
+        }
+        let is_typical = rng.random_bool(0.6);
+        let typical =
+            if is_typical { Typical::count(counted, &fixed, &sizes, parameters.len()) } else { None };
+        if let Some(typical) = &typical {
             parameters.extend((0..typical.n_parameters()).map(|_| rng.random_range(0.1..1.0)));
         }
         let combination = |truths: &[Option<usize>]| {
@@ -655,10 +829,49 @@ mod tests {
         };
         let n_parameters = parameters.len();
         let given = vec![Calibrator::Identity; n_labels];
-        Case {
-            problem: Problem { tree, rules, of_clique, calibrations, given, typical, n_parameters },
-            parameters,
-            rows,
+        let (of_clique, reaches) = (Vec::new(), Vec::new());
+        let mut problem = Problem {
+            tree: tree.clone(),
+            rules,
+            of_clique,
+            calibrations,
+            given,
+            typical,
+            reaches,
+            is_loopy: false,
+            n_parameters,
+        };
+        problem.arrange(tree);
+        Case { problem, parameters, rows }
+    }
+
+    impl Case {
+        fn gradient(&self) -> (f64, Vec<f64>) {
+            let all: Vec<usize> = (0..self.rows.n_rows).collect();
+            let mut gradient = vec![0.0; self.parameters.len()];
+            let value = self.problem.gradient(&self.parameters, &self.rows, &all, &mut gradient);
+            (value, gradient)
+        }
+
+        /// Only rules that can be in a table, none of them hard, and no combinations.
+        fn plain(mut self) -> Self {
+            self.problem.rules.retain(|rule| !matches!(rule.silence, Silence::Wide(_)));
+            for rule in &mut self.problem.rules {
+                if matches!(rule.probability, Probability::Given(_)) {
+                    rule.probability = Probability::Given(0.8);
+                }
+            }
+            self.problem.typical = None;
+            let tree = self.problem.tree.clone();
+            self.problem.arrange(tree);
+            self
+        }
+
+        fn loopy(mut self) -> Self {
+            self.problem.is_loopy = true;
+            let tree = CliqueTree::new(&self.problem.tree.sizes, &[]).unwrap();
+            self.problem.arrange(tree);
+            self
         }
     }
 
@@ -700,6 +913,8 @@ mod tests {
             let rules: f64 = cliques
                 .map(|c| tables.potentials[problem.tree.entry(c, |label| assignment[label])])
                 .product();
+            let wide: f64 =
+                problem.wide().map(|wide| wide.factor(parameters, |label| assignment[label])).product();
             let weight = problem.typical.as_ref().and_then(|typical| {
                 let combination = *typical.index.get(&assignment)?;
                 let own = rows.counted && rows.combination[row] == Some(combination);
@@ -709,7 +924,7 @@ mod tests {
                         .exp(),
                 )
             });
-            total += beliefs.exp() * rules * (1.0 + weight.unwrap_or(0.0));
+            total += beliefs.exp() * rules * wide * (1.0 + weight.unwrap_or(0.0));
         }
         total.ln()
     }
@@ -760,6 +975,87 @@ mod tests {
                 }
                 let error = (slope - expected).abs();
                 prop_assert!(error <= 1e-6 * expected.abs() + 1e-8, "parameter {}: {} is not {}", at, slope, expected);
+            }
+        }
+
+        /// A label that a rule is not connected with, and the same label inside with q = 1.
+        #[test]
+        fn outside_of_a_rule_the_gradient_is_what_it_is_inside(seed in any::<u64>()) {
+            let mut case = case(seed).plain();
+            let sizes = case.problem.tree.sizes.clone();
+            let (mut rules, mut reaches) = (case.problem.rules.clone(), Vec::new());
+            for (rule, shape) in rules.iter_mut().enumerate() {
+                let Silence::Learned(places) = &mut shape.silence else { continue };
+                let outside: Vec<usize> = (0..sizes.len()).filter(|label| !shape.labels.contains(label)).collect();
+                let start = case.parameters.len();
+                case.parameters.extend(outside.iter().flat_map(|&label| vec![1.0; sizes[label]]));
+                let of_outside: Vec<usize> = outside.iter().map(|&label| sizes[label]).collect();
+                let labels: Vec<(usize, usize)> =
+                    outside.iter().copied().zip(blocks(&of_outside).map(|block| start + block)).collect();
+                labels.iter().for_each(|&(label, place)| {
+                    shape.labels.push(label);
+                    places.push(place);
+                });
+                reaches.push(Reach { rule, labels });
+            }
+            case.problem.n_parameters = case.parameters.len();
+            case.problem.reaches = reaches;
+            let (value, gradient) = case.gradient();
+            case.problem.reaches.clear();
+            case.problem.rules = rules;
+            case.problem.arrange(CliqueTree::new(&sizes, &[(0..sizes.len()).collect()]).unwrap());
+            let (expected, slopes) = case.gradient();
+            prop_assert!((value - expected).abs() <= 1e-9 * expected.abs().max(1.0));
+            for (slope, expected) in gradient.iter().zip(&slopes) {
+                prop_assert!((slope - expected).abs() <= 1e-8 * expected.abs().max(1.0), "{slope} is not {expected}");
+            }
+        }
+
+        /// Rules that hang together as a tree: each pair of them shares a label at most, and there is no ring.
+        #[test]
+        fn loopy_gradients_are_exact_on_trees(seed in any::<u64>()) {
+            let mut case = case(seed).plain();
+            let mut together: Vec<usize> = (0..case.problem.tree.sizes.len()).collect();
+            case.problem.rules.retain(|rule| {
+                let parts: std::collections::BTreeSet<usize> = rule.labels.iter().map(|&label| together[label]).collect();
+                let is_tree = parts.len() == rule.labels.len();
+                if is_tree {
+                    let first = together[rule.labels[0]];
+                    together.iter_mut().filter(|part| parts.contains(part)).for_each(|part| *part = first);
+                }
+                is_tree
+            });
+            let tree = case.problem.tree.clone();
+            case.problem.arrange(tree);
+            let (expected, slopes) = case.gradient();
+            let (value, gradient) = case.loopy().gradient();
+            prop_assert!((value - expected).abs() <= 1e-8 * expected.abs().max(1.0), "{value} is not {expected}");
+            for (slope, expected) in gradient.iter().zip(&slopes) {
+                prop_assert!((slope - expected).abs() <= 1e-6 * expected.abs().max(1.0), "{slope} is not {expected}");
+            }
+        }
+
+        #[test]
+        fn loopy_gradients_are_those_of_bethes_likelihood(seed in any::<u64>()) {
+            let mut case = case(seed).plain().loopy();
+            // Gentle rules, so that messages settle.
+            for rule in &case.problem.rules {
+                rule.places(&case.problem.tree.sizes).for_each(|at| case.parameters[at] = 0.6 + 0.4 * case.parameters[at]);
+            }
+            let (value, gradient) = case.gradient();
+            let all: Vec<usize> = (0..case.rows.n_rows).collect();
+            for (at, slope) in gradient.iter().enumerate() {
+                let shifted = |by: f64| {
+                    let mut parameters = case.parameters.clone();
+                    parameters[at] += by;
+                    case.problem.value(&parameters, &case.rows, &all)
+                };
+                let h = 1e-4;
+                if [h, -h].iter().any(|&by| (shifted(by) - value).abs() > 0.1) {
+                    continue;
+                }
+                let expected = (8.0 * (shifted(h) - shifted(-h)) - (shifted(2.0 * h) - shifted(-2.0 * h))) / (12.0 * h);
+                prop_assert!((slope - expected).abs() <= 1e-5 * expected.abs().max(1.0), "{slope} is not {expected}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //! of what they are worth.
 
 use super::calibration::Calibration;
-use super::factor::{Probability, Silence};
+use super::factor::Probability;
 use super::objective::{Problem, Rows};
 use super::typical::Typical;
 use crate::calibrate::{Calibrator, Dirichlet};
@@ -28,25 +28,43 @@ const SILENT: [f64; 6] = [0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
 /// Digits behind the point of inhibition probabilities.
 const DIGITS: [i32; 3] = [2, 3, 4];
 
-pub(crate) fn readable(base: &Model, problem: &Problem, parameters: &[f64], rows: &Rows) -> Result<Readable> {
+/// The base with what was learned; `relearned` says of each of its rules whether it was.
+pub(crate) fn readable(
+    base: &Model,
+    relearned: &[bool],
+    problem: &Problem,
+    parameters: &[f64],
+    rows: &Rows,
+) -> Result<Readable> {
     let parameters = rounded(problem, parameters, rows);
     let whole = problem.mean(&parameters, rows);
     let worth = |rule: usize| (rule, whole - problem.mean(&problem.without(rule, &parameters), rows));
     let speaks = |rule: &usize| !problem.inhibitions(*rule, &parameters).is_empty();
     let mut rules: Vec<(usize, f64)> = (0..problem.rules.len()).filter(speaks).map(worth).collect();
     rules.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let mut builder = problem.with_probabilities(base, &parameters)?.edit();
+    let mut builder = problem.with_probabilities(base, relearned, &parameters)?.edit();
     for (label, calibration) in base.label_ids().zip(&problem.calibrations) {
         if let Some(calibrator) = calibrator(*calibration, base.label(label).n_categories(), &parameters)? {
             builder = builder.calibrator(base.label(label).name(), calibrator);
         }
     }
     for &(rule, _) in &rules {
-        let Probability::Given(p) = problem.rules[rule].probability else { continue };
-        builder = builder
-            .add_rule(Rule::new(p, Body::NoisyOr(NoisyOr::new(problem.inhibitions(rule, &parameters)))));
+        let p = match problem.rules[rule].probability {
+            Probability::Given(p) => p,
+            Probability::Learned(at) => round(parameters[at], 4),
+        };
+        let body = Body::NoisyOr(NoisyOr::new(problem.inhibitions(rule, &parameters)));
+        builder = builder.add_rule(match base.rules().get(rule) {
+            Some(known) => known.clone().with_probability(p).with_body(body),
+            None => Rule::new(p, body),
+        });
     }
     if let Some(typical) = &problem.typical {
+        builder = builder.remove_typical();
+        let stays = |combination: &&Combination| typical.stays(combination.categories());
+        for combination in base.typical().iter().filter(stays) {
+            builder = builder.add_typical(combination.clone());
+        }
         for combination in typical.readable(&parameters) {
             builder = builder.add_typical(combination);
         }
@@ -76,11 +94,8 @@ fn round(x: f64, digits: i32) -> f64 {
 
 impl Problem {
     /// The places of a learned rule's q among the parameters.
-    fn places(&self, rule: usize) -> std::ops::Range<usize> {
-        match self.rules[rule].silence {
-            Silence::Learned(start) => start..start + self.rules[rule].n_inhibitions(&self.tree.sizes),
-            Silence::Given(_) => 0..0,
-        }
+    fn places(&self, rule: usize) -> impl Iterator<Item = usize> {
+        self.rules[rule].places(&self.tree.sizes)
     }
 
     fn simplified(&self, parameters: &[f64], silent: f64, digits: i32) -> Vec<f64> {
@@ -96,7 +111,7 @@ impl Problem {
     /// The parameters with one learned rule saying nothing.
     fn without(&self, rule: usize, parameters: &[f64]) -> Vec<f64> {
         let mut without = parameters.to_vec();
-        without[self.places(rule)].fill(1.0);
+        self.places(rule).for_each(|at| without[at] = 1.0);
         without
     }
 
@@ -113,10 +128,11 @@ impl Problem {
         categories.zip(self.places(rule)).map(inhibition).filter(|i| i.probability < 1.0).collect()
     }
 
-    /// The base with the probabilities of its rules that were learned.
-    fn with_probabilities(&self, base: &Model, parameters: &[f64]) -> Result<Model> {
+    /// The base with the probabilities of its rules that were learned, without the rules that were learned anew.
+    fn with_probabilities(&self, base: &Model, relearned: &[bool], parameters: &[f64]) -> Result<Model> {
         let mut builder = base.edit().retain_rules(|_| false);
-        for (rule, shape) in base.rules().iter().zip(&self.rules) {
+        for ((rule, shape), _) in base.rules().iter().zip(&self.rules).zip(relearned).filter(|(_, is)| !**is)
+        {
             builder = builder.add_rule(match shape.probability {
                 Probability::Given(_) => rule.clone(),
                 Probability::Learned(at) => rule.clone().with_probability(round(parameters[at], 4)),
@@ -145,6 +161,11 @@ fn calibrator(calibration: Calibration, n: usize, parameters: &[f64]) -> Result<
 const FAINT: f64 = 1e-3;
 
 impl Typical {
+    /// Whether a combination of the base was left as it is.
+    fn stays(&self, categories: &[usize]) -> bool {
+        self.index.get(categories).is_some_and(|&at| self.combinations[at].fixed.is_some())
+    }
+
     /// The combinations that count, the weightiest first, four digits each.
     fn readable(&self, parameters: &[f64]) -> Vec<Combination> {
         let weighed = |(at, s): (usize, &super::typical::Combination)| {
@@ -154,7 +175,8 @@ impl Typical {
                 s.categories.clone(),
             )
         };
-        let mut readable: Vec<Combination> = self.combinations.iter().enumerate().map(weighed).collect();
+        let learned = self.combinations.iter().enumerate().filter(|(_, s)| s.fixed.is_none());
+        let mut readable: Vec<Combination> = learned.map(weighed).collect();
         readable.retain(|combination| combination.weight() >= FAINT);
         readable.sort_by(|a, b| b.weight().total_cmp(&a.weight()).then(a.categories().cmp(b.categories())));
         readable

@@ -91,14 +91,19 @@ impl Sweep {
         }
     }
 
-    /// Sums down from the roots, after [`Sweep::up`]: marginals, and to `derivatives` (one per entry of every clique) is
-    /// added ∂ ln Z / ∂ potential, each row times its weight.
+    /// The place of a label's first category among all.
+    pub(crate) fn block(&self, label: usize) -> usize {
+        self.blocks[label]
+    }
+
+    /// Sums down from the roots, after [`Sweep::up`]: marginals, and to `derivatives` (one per entry of every clique), where they are
+    /// wanted, is added ∂ ln Z / ∂ potential, each row times its weight.
     pub(crate) fn down(
         &mut self,
         tree: &CliqueTree,
         potentials: &[f64],
         weights: &Lane,
-        derivatives: &mut [f64],
+        mut derivatives: Option<&mut [f64]>,
     ) {
         for (index, clique) in tree.cliques.iter().enumerate().rev() {
             if clique.parent.is_none() {
@@ -112,12 +117,15 @@ impl Sweep {
                 std::array::from_fn(|l| if total[l] > 0.0 { weights[l] / total[l] } else { 0.0 });
             let share: Lane = std::array::from_fn(|l| if total[l] > 0.0 { 1.0 / total[l] } else { 0.0 });
             self.store_marginals(tree, clique, &share);
-            let inside = self.inside[clique.entries()].chunks_exact(clique.run);
-            let slots = derivatives[clique.entries()].chunks_exact_mut(clique.run);
-            for ((slots, inside), outside) in slots.zip(inside).zip(&self.down[self.separators[index]..]) {
-                let scaled: Lane = std::array::from_fn(|l| outside[l] * factor[l]);
-                for (slot, inside) in slots.iter_mut().zip(inside) {
-                    *slot += dot(inside, &scaled);
+            if let Some(derivatives) = &mut derivatives {
+                let inside = self.inside[clique.entries()].chunks_exact(clique.run);
+                let slots = derivatives[clique.entries()].chunks_exact_mut(clique.run);
+                for ((slots, inside), outside) in slots.zip(inside).zip(&self.down[self.separators[index]..])
+                {
+                    let scaled: Lane = std::array::from_fn(|l| outside[l] * factor[l]);
+                    for (slot, inside) in slots.iter_mut().zip(inside) {
+                        *slot += dot(inside, &scaled);
+                    }
                 }
             }
             if !clique.children.is_empty() {
@@ -233,7 +241,7 @@ fn marginalize(
     total
 }
 
-fn multiply(slot: &mut Lane, by: &Lane) {
+pub(crate) fn multiply(slot: &mut Lane, by: &Lane) {
     for l in 0..LANES {
         slot[l] *= by[l];
     }
@@ -245,14 +253,14 @@ fn add_scaled(slot: &mut Lane, x: &Lane, factor: f64) {
     }
 }
 
-fn dot(a: &Lane, b: &Lane) -> f64 {
+pub(crate) fn dot(a: &Lane, b: &Lane) -> f64 {
     let products: Lane = std::array::from_fn(|l| a[l] * b[l]);
     ((products[0] + products[4]) + (products[2] + products[6]))
         + ((products[1] + products[5]) + (products[3] + products[7]))
 }
 
 /// Divides a message by its sum, which is returned; a sum of 0 leaves it as it is.
-fn normalize(message: &mut [Lane]) -> Lane {
+pub(crate) fn normalize(message: &mut [Lane]) -> Lane {
     let mut total = [0.0; LANES];
     message.iter().for_each(|x| add_scaled(&mut total, x, 1.0));
     let factor: Lane = std::array::from_fn(|l| if total[l] > 0.0 { 1.0 / total[l] } else { 1.0 });

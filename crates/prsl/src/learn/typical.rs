@@ -26,6 +26,8 @@ pub(crate) struct Typical {
 pub(crate) struct Combination {
     pub(crate) categories: Vec<usize>,
     pub(crate) count: f64,
+    /// ln w, where it stays as it is.
+    pub(crate) fixed: Option<f64>,
     /// Σ ln of its categories' frequencies.
     log_independent: f64,
     /// Where it differs from the reference: the place of its category, and of the reference's.
@@ -46,9 +48,10 @@ impl Combination {
 }
 
 impl Typical {
-    /// Counts the combinations of rows in which everything is known; `None` if there are none.
+    /// Counts the combinations of rows in which everything is known, beside those whose ln w stays as it is; `None` if there are none.
     pub(crate) fn count<'a>(
         rows: impl Iterator<Item = (&'a [Option<usize>], f64)>,
+        fixed: &BTreeMap<Vec<usize>, f64>,
         sizes: &[usize],
         start: usize,
     ) -> Option<Self> {
@@ -71,6 +74,7 @@ impl Typical {
             *counts.entry(categories).or_default() += weight;
             total += weight;
         }
+        fixed.keys().for_each(|categories| _ = counts.entry(categories.clone()).or_default());
         if counts.is_empty() {
             return None;
         }
@@ -85,6 +89,7 @@ impl Typical {
         };
         let combination = |(categories, count): (Vec<usize>, f64)| Combination {
             count,
+            fixed: fixed.get(&categories).copied(),
             log_independent: categories.iter().enumerate().map(frequency).sum(),
             differences: (categories.iter().zip(&blocks).zip(&reference))
                 .map(|((category, block), &reference)| (block + category, reference))
@@ -113,7 +118,7 @@ impl Typical {
     }
 
     /// xₛ when part of its count is left out.
-    fn surplus(&self, combination: usize, left_out: f64) -> f64 {
+    pub(crate) fn surplus(&self, combination: usize, left_out: f64) -> f64 {
         let combination = &self.combinations[combination];
         // Weights that sum up to the count may leave a trace of rounding.
         let count = combination.count - left_out;
@@ -123,6 +128,9 @@ impl Typical {
 
     /// ln w of a combination, −∞ if nothing is left of its count.
     pub(crate) fn log_weight(&self, parameters: &[f64], combination: usize, left_out: f64) -> f64 {
+        if let Some(fixed) = self.combinations[combination].fixed {
+            return fixed;
+        }
         let [a, b] = [parameters[self.start], parameters[self.start + 1]];
         match self.surplus(combination, left_out) {
             f64::NEG_INFINITY => f64::NEG_INFINITY,
@@ -197,7 +205,7 @@ impl Typical {
 
     /// The same for one combination, part of whose count is left out.
     pub(crate) fn add_mass(&self, combination: usize, left_out: f64, mass: f64, gradient: &mut [f64]) {
-        if mass != 0.0 {
+        if mass != 0.0 && self.combinations[combination].fixed.is_none() {
             gradient[self.start] += mass;
             gradient[self.start + 1] += mass * self.surplus(combination, left_out);
             gradient[self.start + 2 + combination] += mass;
@@ -212,7 +220,7 @@ impl Typical {
         mass: f64,
         gradient: &mut [f64],
     ) {
-        if mass != 0.0 {
+        if mass != 0.0 && self.combinations[combination].fixed.is_none() {
             let difference = self.surplus(combination, left_out) - self.surplus(combination, 0.0);
             gradient[self.start + 1] += mass * difference;
         }

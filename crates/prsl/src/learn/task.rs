@@ -1,0 +1,429 @@
+//! What is learned: noisy-or rules beside those that are there, calibrators and typical combinations, together.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::adam::Range;
+use super::calibration::{Calibration, smooth_logs};
+use super::climb::{Pull, Start};
+use super::clique_tree::CliqueTree;
+use super::examples::Examples;
+use super::factor::{Probability, RuleShape, Silence};
+use super::learner::{Calibrating, Gradients, Learner};
+use super::objective::{Problem, Rows};
+use super::paper::{Few, loopy_tree};
+use super::scopes::{Association, thin_tree};
+use super::typical::Typical;
+use crate::belief::BeliefOrigin;
+use crate::calibrate::{Calibrate, CalibrationData, CalibrationMethod, Calibrator};
+use crate::error::Result;
+use crate::label::{CategoryId, LabelId};
+use crate::model::Model;
+use crate::rule::{Body, Rule};
+
+/// How much is learned, and how: what the validation rows decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Size {
+    /// Rules about groups of labels that hang together as a thin tree: exact at any number of labels.
+    Thin {
+        /// Labels of a group, less one.
+        width: usize,
+        /// Rules about each group.
+        rules_per_group: usize,
+        /// Rules about all labels. Each doubles the time.
+        wide: usize,
+    },
+    /// Rules about any labels, as the paper has them.
+    Paper {
+        /// How many.
+        rules: usize,
+    },
+}
+
+impl Size {
+    /// Nothing new: only what is there already is learned.
+    pub const NOTHING: Self = Self::Thin { width: 0, rules_per_group: 0, wide: 0 };
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        match *self {
+            Size::NOTHING => f.write_str("no new rules"),
+            Size::Thin { width, rules_per_group: n, wide } => {
+                write!(f, "{n} rule{} about each group of {} labels", plural(n), width + 1)?;
+                if wide > 0 { write!(f, ", {wide} about all of them") } else { Ok(()) }
+            }
+            Size::Paper { rules: n } => write!(f, "{n} rule{}", plural(n)),
+        }
+    }
+}
+
+/// Inhibition probabilities stay above this.
+pub(crate) const LEAST_INHIBITION: f64 = 1e-4;
+/// Probabilities of experts' rules, where they are learned, stay this far from 0, 1/2 and 1.
+const MARGIN: f64 = 1e-4;
+/// How far the logarithm of a combination's weight, and calibrators' numbers, may go.
+const FAR: f64 = 60.0;
+/// Where the two numbers begin that the weights of all combinations have in common.
+const COMMON: [f64; 2] = [-1.0, 0.5];
+
+/// A problem, and where to begin.
+pub(crate) struct Task {
+    pub(crate) problem: Problem,
+    pub(crate) start: Start,
+    /// What keeps the paper's rules in shape.
+    few: Option<Few>,
+}
+
+impl Task {
+    /// Rules of this size beside those of `base`.
+    pub(crate) fn new(settings: &Learner, size: Size, base: &Model, train: &Examples) -> Result<Self> {
+        let sizes: Vec<usize> = base.labels().iter().map(|label| label.n_categories()).collect();
+        let mut start = Start::default();
+        let mut calibrations = Vec::with_capacity(sizes.len());
+        for label in base.label_ids() {
+            calibrations.push(settings.calibration(base, label, train, &mut start)?);
+        }
+        let is_loopy = settings.gradients == Gradients::Loopy;
+        let experts: Vec<Vec<usize>> = base
+            .rules()
+            .iter()
+            .map(|rule| rule.scope().iter().map(|label| label.index()).collect())
+            .collect();
+        // Refuses scopes that are too much, before tables are made for them.
+        let of_experts =
+            if is_loopy { loopy_tree(&sizes, &experts)? } else { CliqueTree::new(&sizes, &experts)? };
+        let mut rules = Vec::new();
+        for (rule, scope) in base.rules().iter().zip(&experts) {
+            rules.push(settings.expert(base, rule, scope, train, &mut start));
+        }
+        let mut tree = of_experts.clone();
+        if let Size::Thin { width, rules_per_group, wide } = size {
+            let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
+            if rules_per_group > 0 {
+                let association = association(base, &calibrations, &start.parameters, train);
+                let groups = thin_tree(&association, width, &expert_blocks(&of_experts));
+                let scopes: Vec<Vec<usize>> = experts.iter().chain(&groups).cloned().collect();
+                tree = CliqueTree::new(&sizes, &scopes)?;
+                for group in &groups {
+                    for _ in 0..rules_per_group {
+                        rules.push(settings.learned(group, &sizes, train, &mut start, &mut rng));
+                    }
+                }
+            }
+            for _ in 0..wide {
+                rules.push(settings.wide(&sizes, train, &mut start, &mut rng));
+            }
+        }
+        let typical = settings.combinations(base, train, &sizes, &mut start);
+        let given = base.labels().iter().map(|label| label.calibrator().clone()).collect();
+        let (of_clique, reaches) = (Vec::new(), Vec::new());
+        let mut problem = Problem {
+            tree,
+            rules,
+            of_clique,
+            calibrations,
+            given,
+            typical,
+            reaches,
+            is_loopy,
+            n_parameters: 0,
+        };
+        let few = match size {
+            Size::Thin { .. } => {
+                let tree = problem.tree.clone();
+                problem.arrange(tree);
+                None
+            }
+            Size::Paper { rules } => {
+                let numbers = [settings.probability, settings.learning_rate];
+                Some(Few::add(&settings.paper, rules, numbers, settings.seed, &mut problem, &mut start)?)
+            }
+        };
+        problem.n_parameters = start.parameters.len();
+        Ok(Self { problem, start, few })
+    }
+
+    /// The mean log-likelihood of some rows; the gradient of what is climbed at this step is added.
+    pub(crate) fn gradient(
+        &self,
+        parameters: &[f64],
+        step: usize,
+        train: &Rows,
+        rows: &[usize],
+        gradient: &mut [f64],
+    ) -> f64 {
+        let value = self.problem.gradient(parameters, train, rows, gradient);
+        for ((slope, pull), parameter) in gradient.iter_mut().zip(&self.start.pulls).zip(parameters) {
+            *slope -= 2.0 * pull.strength * (parameter - pull.to) + pull.slope;
+        }
+        if let Some(few) = &self.few {
+            few.add_gradient(&self.problem.tree.sizes, parameters, &self.start.ranges, step, gradient);
+        }
+        value
+    }
+
+    /// Brings parameters where they may be, and the problem where they are.
+    pub(crate) fn settle(&mut self, parameters: &mut [f64]) -> Result<()> {
+        if let Some(few) = &mut self.few {
+            few.truncate(&self.problem.tree.sizes, parameters);
+            few.connect(&mut self.problem, parameters)?;
+        }
+        Ok(())
+    }
+}
+
+impl Learner {
+    /// A calibrator to be learned, which begins where it is best without rules.
+    fn calibration(
+        &self,
+        model: &Model,
+        label: LabelId,
+        train: &Examples,
+        start: &mut Start,
+    ) -> Result<Calibration> {
+        let n = model.label(label).n_categories();
+        if self.calibrate != Calibrating::Joint || model.label(label).classifier().is_none() {
+            return Ok(Calibration::Identity);
+        }
+        let method = CalibrationMethod::Platt.suited_to(n);
+        let fitted = CalibrationData::of_label(train.beliefs(), label, train.truths())?.fit(method)?;
+        let first = start.parameters.len();
+        let range = Range { learning_rate: self.other_rate, low: -FAR, high: FAR };
+        for value in fitted.parameters() {
+            start.add(
+                value.clamp(-FAR, FAR),
+                range,
+                Pull { to: value, strength: self.pull / total(train), slope: 0.0 },
+            );
+        }
+        Ok(if n == 2 { Calibration::Platt(first) } else { Calibration::Dirichlet(first) })
+    }
+
+    /// A rule about these labels, to be learned from scratch.
+    fn learned(
+        &self,
+        labels: &[usize],
+        sizes: &[usize],
+        train: &Examples,
+        start: &mut Start,
+        rng: &mut ChaCha8Rng,
+    ) -> RuleShape {
+        let places = labels.iter().map(|&label| {
+            let place = start.parameters.len();
+            (0..sizes[label]).for_each(|_| self.inhibition(rng.random_range(0.9..1.0), train, start));
+            place
+        });
+        let silence = Silence::Learned(places.collect());
+        RuleShape {
+            labels: labels.to_vec(),
+            home: None,
+            silence,
+            probability: Probability::Given(self.probability),
+        }
+    }
+
+    /// The same about all labels.
+    fn wide(&self, sizes: &[usize], train: &Examples, start: &mut Start, rng: &mut ChaCha8Rng) -> RuleShape {
+        let silence = Silence::Wide(start.parameters.len());
+        let n_categories: usize = sizes.iter().sum();
+        (0..n_categories).for_each(|_| self.inhibition(rng.random_range(0.9..1.0), train, start));
+        let labels = (0..sizes.len()).collect();
+        RuleShape { labels, home: None, silence, probability: Probability::Given(self.probability) }
+    }
+
+    /// A category's q in a rule: what lets it fire has to be worth it.
+    fn inhibition(&self, q: f64, train: &Examples, start: &mut Start) {
+        let range = Range { learning_rate: self.learning_rate, low: LEAST_INHIBITION, high: 1.0 };
+        start.add(q, range, Pull { slope: -self.penalty / total(train), ..Pull::NONE });
+    }
+
+    /// A rule that is there already: it stays as it is, or is where learning begins.
+    fn expert(
+        &self,
+        model: &Model,
+        rule: &Rule,
+        scope: &[usize],
+        train: &Examples,
+        start: &mut Start,
+    ) -> RuleShape {
+        let silence = match rule.body() {
+            Body::NoisyOr(body) if self.relearns(rule) => {
+                let places = scope.iter().map(|&label| {
+                    let place = start.parameters.len();
+                    for category in 0..model.label(LabelId::new(label)).n_categories() {
+                        let q = body.inhibition(LabelId::new(label), CategoryId::new(category));
+                        self.inhibition(q.max(LEAST_INHIBITION), train, start);
+                    }
+                    place
+                });
+                Silence::Learned(places.collect())
+            }
+            _ => Silence::Given(silent(model, rule, scope)),
+        };
+        let p = rule.probability();
+        // A hard rule stays hard, and a rule that says nothing stays so.
+        let is_learned = self.learn_probabilities && !rule.is_fixed() && p > 0.0 && p < 1.0 && p != 0.5;
+        let probability = if is_learned {
+            let [low, high] = if p > 0.5 { [0.5 + MARGIN, 1.0 - MARGIN] } else { [MARGIN, 0.5 - MARGIN] };
+            let range = Range { learning_rate: self.learning_rate, low, high };
+            Probability::Learned(start.add(p.clamp(low, high), range, Pull::NONE))
+        } else {
+            Probability::Given(p)
+        };
+        RuleShape { labels: scope.to_vec(), home: None, silence, probability }
+    }
+
+    /// Whether what a rule says is learned anew.
+    pub(crate) fn relearns(&self, rule: &Rule) -> bool {
+        self.relearn && !rule.is_fixed() && matches!(rule.body(), Body::NoisyOr(_))
+    }
+
+    /// Combinations: those of the base stay as they are unless they are to be learned anew and occur, then they begin there.
+    fn combinations(
+        &self,
+        base: &Model,
+        train: &Examples,
+        sizes: &[usize],
+        start: &mut Start,
+    ) -> Option<Typical> {
+        let given: BTreeMap<Vec<usize>, f64> = base
+            .typical()
+            .iter()
+            .map(|combination| (combination.categories().to_vec(), combination.weight().ln()))
+            .collect();
+        let counted = train.truths().iter().map(Vec::as_slice).zip(train.weights().iter().copied());
+        let counted = counted.filter(|_| self.typical);
+        let occurs = |categories: &Vec<usize>| {
+            let is_it =
+                |truth: &Vec<Option<usize>>| truth.iter().zip(categories).all(|(t, c)| *t == Some(*c));
+            train.truths().iter().zip(train.weights()).any(|(truth, weight)| *weight > 0.0 && is_it(truth))
+        };
+        let stays =
+            |(categories, _): &(&Vec<usize>, &f64)| !(self.relearn && self.typical && occurs(categories));
+        let fixed = given.iter().filter(stays).map(|(categories, log)| (categories.clone(), *log)).collect();
+        let typical = Typical::count(counted, &fixed, sizes, start.parameters.len())?;
+        let range = |low: f64| Range { learning_rate: self.other_rate, low, high: FAR };
+        // A normal distribution of standard deviation `spread` around the form of two numbers.
+        let strength = 1.0 / (2.0 * self.spread * self.spread * total(train));
+        let [a, b] = COMMON;
+        start.add(a, range(-FAR), Pull::NONE);
+        start.add(b, range(0.0), Pull::NONE);
+        for (at, combination) in typical.combinations.iter().enumerate() {
+            let learned_before = given.get(&combination.categories).filter(|_| combination.fixed.is_none());
+            let own = learned_before.map_or(0.0, |log| log - a - b * typical.surplus(at, 0.0));
+            start.add(own.clamp(-FAR, FAR), range(-FAR), Pull { strength, ..Pull::NONE });
+        }
+        Some(typical)
+    }
+}
+
+/// The probability that a rule stays silent, for each entry of its table.
+fn silent(model: &Model, rule: &Rule, scope: &[usize]) -> Vec<f64> {
+    let size = |label: usize| model.label(LabelId::new(label)).n_categories();
+    let n_entries: usize = scope.iter().map(|&label| size(label)).product();
+    let mut assignment = vec![0; model.labels().len()];
+    let silent = (0..n_entries).map(|mut entry| {
+        for &label in scope.iter().rev() {
+            assignment[label] = entry % size(label);
+            entry /= size(label);
+        }
+        rule.outcome(&assignment)[0]
+    });
+    silent.collect()
+}
+
+impl Problem {
+    /// Makes rows ready; `counted` if the combinations were counted in them.
+    pub(crate) fn rows(&self, examples: &Examples, counted: bool) -> Rows {
+        let (mut log_beliefs, mut is_learned) = (Vec::new(), Vec::new());
+        let mut calibrated = Vec::new();
+        for row in 0..examples.n_rows() {
+            let mut beliefs = examples.beliefs().row(row);
+            for (label, size) in self.tree.sizes.iter().enumerate() {
+                let block = beliefs.split_off(..*size).expect("a belief for every category");
+                let from_classifier =
+                    examples.beliefs().origin(row, LabelId::new(label)) == BeliefOrigin::Classifier;
+                is_learned.push(from_classifier && self.calibrations[label] != Calibration::Identity);
+                if is_learned.last() == Some(&true) {
+                    log_beliefs.extend(smooth_logs(block));
+                    continue;
+                }
+                calibrated.clear();
+                calibrated.extend_from_slice(block);
+                if from_classifier && self.given[label] != Calibrator::Identity {
+                    self.given[label].calibrate(block, &mut calibrated);
+                }
+                log_beliefs.extend(calibrated.iter().map(|belief| belief.ln()));
+            }
+        }
+        let combination = |truths: &Vec<Option<usize>>| {
+            let categories: Vec<usize> = truths.iter().copied().collect::<Option<_>>()?;
+            self.typical.as_ref()?.index.get(&categories).copied()
+        };
+        Rows {
+            n_rows: examples.n_rows(),
+            log_beliefs,
+            is_learned,
+            truths: examples.truths().iter().flatten().copied().collect(),
+            combination: examples.truths().iter().map(combination).collect(),
+            weights: examples.weights().to_vec(),
+            counted,
+        }
+    }
+}
+
+/// How much all rows count: what is taken from the sum over rows is taken from the mean divided by it.
+fn total(examples: &Examples) -> f64 {
+    examples.weights().iter().sum::<f64>().max(1.0)
+}
+
+/// How far labels go together beyond what the calibrated beliefs know.
+fn association(
+    model: &Model,
+    calibrations: &[Calibration],
+    parameters: &[f64],
+    train: &Examples,
+) -> Association {
+    let blocks: Vec<std::ops::Range<usize>> = model.label_ids().map(|label| model.block(label)).collect();
+    let of_category: Vec<(usize, usize)> = blocks
+        .iter()
+        .enumerate()
+        .flat_map(|(label, block)| (0..block.len()).map(move |category| (label, category)))
+        .collect();
+    let n_categories = of_category.len();
+    let mut beliefs = vec![0.0; train.n_rows() * n_categories];
+    for row in 0..train.n_rows() {
+        for (label, block) in blocks.iter().enumerate() {
+            let given = &train.beliefs().row(row)[block.clone()];
+            let logs: Vec<f64> = match calibrations[label] {
+                Calibration::Identity => given.iter().map(|belief| belief.ln()).collect(),
+                _ => smooth_logs(given).collect(),
+            };
+            let first = row * n_categories + block.start;
+            calibrations[label]
+                .apply(parameters, &logs, |category, log| beliefs[first + category] = log.exp());
+        }
+    }
+    Association::new(train.n_rows(), &blocks, |row, at| {
+        let (label, category) = of_category[at];
+        let truth = train.truths()[row][label]?;
+        Some(f64::from(u8::from(truth == category)) - beliefs[row * n_categories + at])
+    })
+}
+
+/// The cliques of the experts' rules, by connected part.
+fn expert_blocks(tree: &CliqueTree) -> Vec<Vec<Vec<usize>>> {
+    let mut blocks: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
+    for (index, clique) in tree.cliques.iter().enumerate().filter(|(_, clique)| clique.labels.len() > 1) {
+        let root = std::iter::successors(Some(index), |&at| tree.cliques[at].parent)
+            .last()
+            .expect("itself at least");
+        blocks.entry(root).or_default().push(clique.labels.clone());
+    }
+    blocks.into_values().collect()
+}
