@@ -10,10 +10,11 @@ use prsl::{BeliefMatrix, CalibrationData, CalibrationMethod, Calibrator, Label, 
 use prsl_data::BeliefOptions;
 use unicode_width::UnicodeWidthStr;
 
+use crate::labeled::{self, RawRows};
 use crate::model::ModelFile;
+use crate::output;
 use crate::progress::{counted, grouped};
 use crate::style::{self, styled};
-use crate::{labeled, output};
 
 /// Fit calibrators to known truths, so that a belief of 0.9 is right nine times in ten
 #[derive(Debug, clap::Args)]
@@ -108,7 +109,8 @@ impl Arguments {
         let model = file.document.model();
         let labels = self.chosen(model)?;
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let (rows, truths, _) = labeled::read_raw(model, [&self.beliefs, &self.truth], options, None)?;
+        let RawRows { beliefs: rows, truths, .. } =
+            labeled::read_raw(model, [&self.beliefs, &self.truth], options, None)?;
         let mut fits = Vec::new();
         for label in labels {
             fits.extend(self.fit(model, label, &rows, &truths)?);

@@ -30,13 +30,20 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
     Ok(LabeledReader::new(beliefs, truths))
 }
 
-/// All rows of both tables, with raw beliefs, whatever calibrators the model has, and the weights if a column of truths has them.
+/// Rows with raw beliefs, the truths that belong to them, and weights where a column has them.
+pub struct RawRows {
+    pub beliefs: BeliefMatrix,
+    pub truths: Vec<Vec<Option<usize>>>,
+    pub weights: Option<Vec<f64>>,
+}
+
+/// All rows of both tables, with raw beliefs, whatever calibrators the model has.
 pub fn read_raw(
     model: &Model,
     [beliefs, truth]: [&Path; 2],
     options: BeliefOptions,
     weights: Option<&str>,
-) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>, Option<Vec<f64>>)> {
+) -> Result<RawRows> {
     const CHUNK: usize = 4096;
     let raw = model.without_calibrators();
     let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
@@ -55,8 +62,7 @@ pub fn read_raw(
         progress.update(known.len() as u64, reader.progress());
     }
     progress.finish();
-    let weights = reader.weights().map(<[f64]>::to_vec);
-    Ok((rows, known, weights))
+    Ok(RawRows { beliefs: rows, truths: known, weights: reader.weights().map(<[f64]>::to_vec) })
 }
 
 /// This many threads, or as many as there are cores.

@@ -250,10 +250,9 @@ impl Arguments {
 
     fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let (rows, known, weights) =
-            labeled::read_raw(base, [beliefs, truth], options, self.weights.as_deref())?;
-        let examples = Examples::new(rows, known)?;
-        Ok(match weights {
+        let rows = labeled::read_raw(base, [beliefs, truth], options, self.weights.as_deref())?;
+        let examples = Examples::new(rows.beliefs, rows.truths)?;
+        Ok(match rows.weights {
             Some(weights) => examples.with_weights(weights)?,
             None => examples,
         })
@@ -354,7 +353,7 @@ impl Arguments {
             .as_deref()
             .filter(|_| self.resume)
             .map_or(Ok(Progress::new()), read_checkpoint)?;
-        let n_steps = learner.steps * learner.sizes.len();
+        let n_steps = learner.steps * learner.max_candidates();
         let mut bar = StepBar::new(n_steps as u64);
         let mut trouble = None;
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
@@ -484,7 +483,8 @@ fn complain(message: &str) {
 fn describe(progress: &Progress) -> String {
     let Some(look) = progress.last_look() else { return String::new() };
     let training = look.training.map_or(String::new(), |training| format!("training {training:.3}, "));
-    format!("size {}, {training}validation {:.3}", progress.n_done() + 1, look.validation)
+    let size = progress.size().map_or(String::new(), |size| format!("{size}: "));
+    format!("{size}{training}validation {:.3}", look.validation)
 }
 
 /// Becomes true when the user presses Ctrl-C; a second time ends the program at once.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adam::{Adam, Memory, Range};
 use super::objective::Rows;
-use super::task::Task;
+use super::task::{Candidate, Task};
 use crate::error::Result;
 
 /// Parameters as they start, and what keeps them in place.
@@ -67,6 +67,7 @@ pub struct Look {
 /// How far a climb has come: all that is needed to go on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Climb {
+    pub(crate) candidate: Candidate,
     pub(crate) step: usize,
     pub(crate) parameters: Vec<f64>,
     memory: Memory,
@@ -78,8 +79,9 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    pub(crate) fn new(start: &Start) -> Self {
+    pub(crate) fn new(candidate: Candidate, start: &Start) -> Self {
         Self {
+            candidate,
             step: 0,
             parameters: start.parameters.clone(),
             memory: Memory::new(start.parameters.len()),

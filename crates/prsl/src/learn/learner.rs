@@ -9,7 +9,7 @@ use super::examples::Examples;
 use super::objective::Problem;
 use super::paper::Paper;
 use super::readable::{Readable, readable};
-use super::task::{Size, Task};
+use super::task::{Candidate, Size, Task};
 use crate::calibrate::{CalibrationData, CalibrationMethod};
 use crate::error::{Error, Result};
 use crate::label::Label;
@@ -38,7 +38,7 @@ use crate::model::Model;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learner {
-    /// The sizes to choose from, by the validation rows; the smaller ones first.
+    /// The sizes to choose from, by the validation rows; the smaller ones first. Larger ones are tried as long as there is a gain.
     pub sizes: Vec<Size>,
     /// Steps of the optimizer, at most.
     pub steps: usize,
@@ -58,7 +58,7 @@ pub struct Learner {
     pub probability: f64,
     /// Whether probabilities of the rules that are there already are learned too.
     pub learn_probabilities: bool,
-    /// Whether typical combinations are learned.
+    /// Whether typical combinations are learned, if the validation rows agree.
     pub typical: bool,
     /// How far the logarithm of a single combination's weight strays from what its frequency says.
     pub spread: f64,
@@ -79,7 +79,7 @@ impl Default for Learner {
     fn default() -> Self {
         let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
         Self {
-            sizes: vec![size(2, 1), size(3, 1), size(4, 2), size(6, 4)],
+            sizes: vec![size(2, 1), size(3, 1), size(4, 2), size(6, 4), size(8, 8)],
             steps: 2000,
             patience: 400,
             batch: 40,
@@ -99,6 +99,9 @@ impl Default for Learner {
         }
     }
 }
+
+/// So many sizes in a row may gain nothing before the rest is left out.
+const PATIENCE: usize = 2;
 
 /// How beliefs are calibrated while rules are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +164,7 @@ pub struct Learned {
 /// How far learning has come, for progress bars and for going on after a stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The sizes that are done: how good they were, row by row, and their parameters.
+    /// The candidates that are done: how good they were, and their parameters.
     done: Vec<Climb>,
     /// The one that is under way.
     current: Option<Climb>,
@@ -173,14 +176,19 @@ impl Progress {
         Self { done: Vec::new(), current: None }
     }
 
-    /// How many sizes are done.
+    /// How many candidates are done.
     pub fn n_done(&self) -> usize {
         self.done.len()
     }
 
-    /// Steps taken with the present size.
+    /// Steps taken with the present candidate.
     pub fn step(&self) -> usize {
         self.current.as_ref().map_or(0, |climb| climb.step)
+    }
+
+    /// The size of the present candidate.
+    pub fn size(&self) -> Option<Size> {
+        self.current.as_ref().or(self.done.last()).map(|climb| climb.candidate.size)
     }
 
     /// The last look at the validation rows.
@@ -212,11 +220,10 @@ impl Learner {
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
         let base = &self.calibrated(base, train)?;
-        while progress.done.len() < self.sizes.len() {
-            let size = self.sizes[progress.done.len()];
-            let mut task = Task::new(self, size, base, train)?;
+        while let Some(candidate) = self.next(&progress.done) {
+            let mut task = Task::new(self, candidate, base, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
-            let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(&task.start));
+            let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
             let mut goes_on = true;
             let mut flow = ControlFlow::Continue(());
             while goes_on && flow.is_continue() {
@@ -231,6 +238,29 @@ impl Learner {
             }
         }
         self.finish(base, train, valid, &progress.done)
+    }
+
+    /// How many candidates there are at most.
+    pub fn max_candidates(&self) -> usize {
+        self.sizes.len() + usize::from(self.typical)
+    }
+
+    /// What to try next: larger sizes until two in a row gain nothing, then the best without combinations.
+    fn next(&self, done: &[Climb]) -> Option<Candidate> {
+        let is_plain = |climb: &Climb| self.typical && !climb.candidate.typical;
+        if done.iter().any(is_plain) {
+            return None;
+        }
+        let best = (0..done.len())
+            .rev()
+            .max_by(|&a, &b| done[a].best_validation.total_cmp(&done[b].best_validation));
+        let gains = best.is_none_or(|best| done.len() - best <= PATIENCE);
+        match self.sizes.get(done.len()) {
+            Some(&size) if gains => Some(Candidate { size, typical: self.typical }),
+            _ => {
+                best.filter(|_| self.typical).map(|best| Candidate { typical: false, ..done[best].candidate })
+            }
+        }
     }
 
     fn pace(&self) -> Pace {
@@ -286,8 +316,8 @@ impl Learner {
     /// Chooses among the sizes, and makes a model of it.
     fn finish(&self, base: &Model, train: &Examples, valid: &Examples, climbs: &[Climb]) -> Result<Learned> {
         let mut scored: Vec<(Problem, Vec<f64>)> = Vec::new();
-        for (size, climb) in self.sizes.iter().zip(climbs) {
-            let mut task = Task::new(self, *size, base, train)?;
+        for climb in climbs {
+            let mut task = Task::new(self, climb.candidate, base, train)?;
             task.settle(&mut climb.best.clone())?;
             let problem = task.problem;
             let rows = problem.rows(valid, false);
@@ -295,14 +325,20 @@ impl Learner {
             scored.push((problem, scores));
         }
         let scores: Vec<&[f64]> = scored.iter().map(|(_, scores)| &scores[..]).collect();
-        let chosen = simplest_of_the_best(&scores);
+        let n_sizes = climbs.iter().filter(|climb| climb.candidate.typical == self.typical).count();
+        let mut chosen = simplest_of_the_best(&scores[..n_sizes]);
+        // Combinations are left out only where that is better than anything with them.
+        let best = scores[..n_sizes].iter().map(|scores| mean(scores)).fold(f64::NEG_INFINITY, f64::max);
+        if let Some(plain) = (n_sizes..scores.len()).find(|&plain| mean(scores[plain]) > best) {
+            chosen = plain;
+        }
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
         let rows = problem.rows(valid, false);
         let relearned = base.rules().iter().map(|rule| self.relearns(rule)).collect::<Vec<bool>>();
         let Readable { model, parameters, gains } = readable(base, &relearned, problem, &climb.best, &rows)?;
         Ok(Learned {
             model,
-            size: self.sizes[chosen],
+            size: climb.candidate.size,
             curve: climb.curve.clone(),
             validation: problem.mean(&parameters, &rows),
             validation_before_rounding: climb.best_validation,
@@ -325,9 +361,9 @@ impl Learner {
         valid: &Examples,
         calibrate: Calibrating,
     ) -> Result<f64> {
-        let settings =
-            Self { calibrate, typical: false, learn_probabilities: false, relearn: false, ..self.clone() };
-        let Task { problem, start, .. } = Task::new(&settings, Size::NOTHING, base, train)?;
+        let settings = Self { calibrate, learn_probabilities: false, relearn: false, ..self.clone() };
+        let nothing = Candidate { size: Size::NOTHING, typical: false };
+        let Task { problem, start, .. } = Task::new(&settings, nothing, base, train)?;
         Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
     }
 }
@@ -341,7 +377,6 @@ fn are_about_the_same(a: &Model, b: &Model) -> bool {
 /// Of several candidates, the simplest first, the first that is not clearly worse than the best: within one standard error of
 /// their difference, row by row.
 fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
-    let mean = |scores: &[f64]| scores.iter().sum::<f64>() / scores.len() as f64;
     let best =
         (0..scores.len()).rev().max_by(|&a, &b| mean(scores[a]).total_cmp(&mean(scores[b]))).unwrap_or(0);
     let is_close = |candidate: &usize| {
@@ -352,4 +387,8 @@ fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
         center <= (variance / n).sqrt()
     };
     (0..scores.len()).find(is_close).unwrap_or(best)
+}
+
+fn mean(scores: &[f64]) -> f64 {
+    scores.iter().sum::<f64>() / scores.len() as f64
 }

@@ -40,7 +40,7 @@ impl Default for Paper {
 }
 
 /// Up to so many assignments of all labels one table serves all rules, and no tree is made for them.
-const MAX_DENSE: usize = 1 << 15;
+const MAX_DENSE: usize = 1 << 10;
 /// The most entries of a rule's own table.
 const MAX_TABLE: usize = 1 << 20;
 

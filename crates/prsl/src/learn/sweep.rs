@@ -190,13 +190,14 @@ impl Sweep {
         for &label in clique.homes() {
             let beliefs = &self.beliefs[self.blocks[label]..][..tree.sizes[label]];
             let n = self.home.len();
-            for at in 0..n {
-                for belief in beliefs {
-                    let product = std::array::from_fn(|l| self.home[at][l] * belief[l]);
-                    self.home.push(product);
+            self.home.resize(n * beliefs.len(), [0.0; LANES]);
+            // From the end, so that nothing is overwritten that is still needed.
+            for at in (0..n).rev() {
+                let product = self.home[at];
+                for (slot, belief) in self.home[at * beliefs.len()..].iter_mut().zip(beliefs) {
+                    *slot = std::array::from_fn(|l| product[l] * belief[l]);
                 }
             }
-            self.home.drain(..n);
         }
     }
 

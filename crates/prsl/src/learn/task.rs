@@ -62,6 +62,14 @@ impl fmt::Display for Size {
     }
 }
 
+/// What the validation rows choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Candidate {
+    pub(crate) size: Size,
+    /// Whether typical combinations are learned.
+    pub(crate) typical: bool,
+}
+
 /// Inhibition probabilities stay above this.
 pub(crate) const LEAST_INHIBITION: f64 = 1e-4;
 /// Probabilities of experts' rules, where they are learned, stay this far from 0, 1/2 and 1.
@@ -80,8 +88,14 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Rules of this size beside those of `base`.
-    pub(crate) fn new(settings: &Learner, size: Size, base: &Model, train: &Examples) -> Result<Self> {
+    /// What a candidate adds to `base`.
+    pub(crate) fn new(
+        settings: &Learner,
+        candidate: Candidate,
+        base: &Model,
+        train: &Examples,
+    ) -> Result<Self> {
+        let Candidate { size, typical } = candidate;
         let sizes: Vec<usize> = base.labels().iter().map(|label| label.n_categories()).collect();
         let mut start = Start::default();
         let mut calibrations = Vec::with_capacity(sizes.len());
@@ -119,7 +133,7 @@ impl Task {
                 rules.push(settings.wide(&sizes, train, &mut start, &mut rng));
             }
         }
-        let typical = settings.combinations(base, train, &sizes, &mut start);
+        let typical = settings.combinations(typical, base, train, &sizes, &mut start);
         let given = base.labels().iter().map(|label| label.calibrator().clone()).collect();
         let (of_clique, reaches) = (Vec::new(), Vec::new());
         let mut problem = Problem {
@@ -286,6 +300,7 @@ impl Learner {
     /// Combinations: those of the base stay as they are unless they are to be learned anew and occur, then they begin there.
     fn combinations(
         &self,
+        are_learned: bool,
         base: &Model,
         train: &Examples,
         sizes: &[usize],
@@ -297,14 +312,14 @@ impl Learner {
             .map(|combination| (combination.categories().to_vec(), combination.weight().ln()))
             .collect();
         let counted = train.truths().iter().map(Vec::as_slice).zip(train.weights().iter().copied());
-        let counted = counted.filter(|_| self.typical);
+        let counted = counted.filter(|_| are_learned);
         let occurs = |categories: &Vec<usize>| {
             let is_it =
                 |truth: &Vec<Option<usize>>| truth.iter().zip(categories).all(|(t, c)| *t == Some(*c));
             train.truths().iter().zip(train.weights()).any(|(truth, weight)| *weight > 0.0 && is_it(truth))
         };
         let stays =
-            |(categories, _): &(&Vec<usize>, &f64)| !(self.relearn && self.typical && occurs(categories));
+            |(categories, _): &(&Vec<usize>, &f64)| !(self.relearn && are_learned && occurs(categories));
         let fixed = given.iter().filter(stays).map(|(categories, log)| (categories.clone(), *log)).collect();
         let typical = Typical::count(counted, &fixed, sizes, start.parameters.len())?;
         let range = |low: f64| Range { learning_rate: self.other_rate, low, high: FAR };
@@ -409,10 +424,22 @@ fn association(
                 .apply(parameters, &logs, |category, log| beliefs[first + category] = log.exp());
         }
     }
+    // Of a label whose truth is never known, how far the belief is from the usual has to do.
+    let is_latent = |label: usize| train.truths().iter().all(|truth| truth[label].is_none());
+    let usual = |at: usize| {
+        let (label, _) = of_category[at];
+        let rows = beliefs.iter().skip(at).step_by(n_categories);
+        is_latent(label).then(|| rows.sum::<f64>() / train.n_rows() as f64)
+    };
+    let usual: Vec<Option<f64>> = (0..n_categories).map(usual).collect();
     Association::new(train.n_rows(), &blocks, |row, at| {
+        let belief = beliefs[row * n_categories + at];
+        if let Some(usual) = usual[at] {
+            return Some(belief - usual);
+        }
         let (label, category) = of_category[at];
         let truth = train.truths()[row][label]?;
-        Some(f64::from(u8::from(truth == category)) - beliefs[row * n_categories + at])
+        Some(f64::from(u8::from(truth == category)) - belief)
     })
 }
 
