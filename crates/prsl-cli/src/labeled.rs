@@ -30,24 +30,36 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
     Ok(LabeledReader::new(beliefs, truths))
 }
 
+/// All rows of two tables: beliefs, truths, and weights if a column of truths has them.
+type Rows = (BeliefMatrix, Vec<Vec<Option<usize>>>, Option<Vec<f64>>);
+
 /// All rows of both tables, with raw beliefs, whatever calibrators the model has, and the weights if a column of truths has them.
 pub fn read_raw(
+    model: &Model,
+    files: [&Path; 2],
+    options: BeliefOptions,
+    weights: Option<&str>,
+) -> Result<Rows> {
+    read(&model.without_calibrators(), files, options, weights)
+}
+
+/// The same with beliefs as the model calibrates them.
+pub fn read(
     model: &Model,
     [beliefs, truth]: [&Path; 2],
     options: BeliefOptions,
     weights: Option<&str>,
-) -> Result<(BeliefMatrix, Vec<Vec<Option<usize>>>, Option<Vec<f64>>)> {
+) -> Result<Rows> {
     const CHUNK: usize = 4096;
-    let raw = model.without_calibrators();
-    let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
+    let beliefs = BeliefReader::new(model, TableReader::open(beliefs)?, options)?;
     let options = TruthOptions { ignore_extra: options.ignore_extra };
     let table = TableReader::open(truth)?;
     let truths = match weights {
-        Some(column) => TruthReader::weighted(&raw, table, options, column)?,
-        None => TruthReader::new(&raw, table, options)?,
+        Some(column) => TruthReader::weighted(model, table, options, column)?,
+        None => TruthReader::new(model, table, options)?,
     };
     let mut reader = LabeledReader::new(beliefs, truths);
-    let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
+    let (mut rows, mut known) = (BeliefMatrix::new(model), Vec::new());
     let mut progress = Progress::new(true);
     while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
         rows.append(&beliefs);
