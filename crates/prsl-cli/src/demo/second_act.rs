@@ -101,7 +101,7 @@ impl<'a> SecondAct<'a> {
         let (base, output) = (shell(&self.files.model), shell(&self.files.learned));
         let rest = format!("    --base {base} --no-typical -o {output}");
         writeln!(text, "{}\n{}", prompt(&command), styled(style::STRONG, rest))?;
-        let heading = "gain    rules that were found, the best first";
+        let heading = "gain    rules that were found, by what they gain in log-likelihood on rows held back";
         writeln!(text, "  {}", styled(style::FAINT, heading))?;
         let model = &self.learned.model;
         let found = model.rule_ids().skip(self.base.rules().len()).zip(&self.learned.gains);

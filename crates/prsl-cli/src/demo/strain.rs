@@ -60,6 +60,7 @@ impl Strain {
         writeln!(text, "      {}", call(&format!(".binary_label(\"{LABEL}\")")))?;
         writeln!(text, "      {}", call(&format!(".rule(\"{RULE}\", {PROBABILITY})")))?;
         writeln!(text, "      .build()?\n")?;
+        writeln!(text, "The surest row of each of the most frequent answers:\n")?;
         self.show_rows(&mut text)?;
         self.show_accuracy(&mut text)?;
         Ok(text)
