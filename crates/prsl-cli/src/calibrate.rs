@@ -10,7 +10,7 @@ use prsl::{BeliefMatrix, CalibrationData, CalibrationMethod, Calibrator, Label, 
 use prsl_data::BeliefOptions;
 use unicode_width::UnicodeWidthStr;
 
-use crate::labeled::{self, RawRows};
+use crate::labeled::{self, Rows};
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{counted, grouped};
@@ -109,7 +109,7 @@ impl Arguments {
         let model = file.document.model();
         let labels = self.chosen(model)?;
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let RawRows { beliefs: rows, truths, .. } =
+        let Rows { beliefs: rows, truths, .. } =
             labeled::read_raw(model, [&self.beliefs, &self.truth], options, None)?;
         let mut fits = Vec::new();
         for label in labels {

@@ -30,8 +30,8 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
     Ok(LabeledReader::new(beliefs, truths))
 }
 
-/// Rows with raw beliefs, the truths that belong to them, and weights where a column has them.
-pub struct RawRows {
+/// Rows with beliefs, the truths that belong to them, and weights where a column has them.
+pub struct Rows {
     pub beliefs: BeliefMatrix,
     pub truths: Vec<Vec<Option<usize>>>,
     pub weights: Option<Vec<f64>>,
@@ -40,21 +40,30 @@ pub struct RawRows {
 /// All rows of both tables, with raw beliefs, whatever calibrators the model has.
 pub fn read_raw(
     model: &Model,
+    files: [&Path; 2],
+    options: BeliefOptions,
+    weights: Option<&str>,
+) -> Result<Rows> {
+    read(&model.without_calibrators(), files, options, weights)
+}
+
+/// The same with beliefs as the model calibrates them.
+pub fn read(
+    model: &Model,
     [beliefs, truth]: [&Path; 2],
     options: BeliefOptions,
     weights: Option<&str>,
-) -> Result<RawRows> {
+) -> Result<Rows> {
     const CHUNK: usize = 4096;
-    let raw = model.without_calibrators();
-    let beliefs = BeliefReader::new(&raw, TableReader::open(beliefs)?, options)?;
+    let beliefs = BeliefReader::new(model, TableReader::open(beliefs)?, options)?;
     let options = TruthOptions { ignore_extra: options.ignore_extra };
     let table = TableReader::open(truth)?;
     let truths = match weights {
-        Some(column) => TruthReader::weighted(&raw, table, options, column)?,
-        None => TruthReader::new(&raw, table, options)?,
+        Some(column) => TruthReader::weighted(model, table, options, column)?,
+        None => TruthReader::new(model, table, options)?,
     };
     let mut reader = LabeledReader::new(beliefs, truths);
-    let (mut rows, mut known) = (BeliefMatrix::new(&raw), Vec::new());
+    let (mut rows, mut known) = (BeliefMatrix::new(model), Vec::new());
     let mut progress = Progress::new(true);
     while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
         rows.append(&beliefs);
@@ -62,7 +71,7 @@ pub fn read_raw(
         progress.update(known.len() as u64, reader.progress());
     }
     progress.finish();
-    Ok(RawRows { beliefs: rows, truths: known, weights: reader.weights().map(<[f64]>::to_vec) })
+    Ok(Rows { beliefs: rows, truths: known, weights: reader.weights().map(<[f64]>::to_vec) })
 }
 
 /// This many threads, or as many as there are cores.

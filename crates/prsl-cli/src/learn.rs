@@ -20,6 +20,9 @@ use crate::progress::{StepBar, counted};
 use crate::style::{self, styled};
 use crate::{calibrate, labeled, output};
 
+/// The share of rows to validate on, unless something else is said.
+pub const VALID_FRACTION: f64 = 0.1;
+
 /// Learn rules from beliefs whose truth is known, beside the rules of experts
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -63,7 +66,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", requires = "valid_beliefs")]
     valid_truth: Option<PathBuf>,
     /// The share of rows to validate on, where no others are given, drawn at random
-    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    #[arg(long, value_name = "SHARE", default_value_t = VALID_FRACTION)]
     valid_fraction: f64,
     /// What rules are about
     #[arg(long, default_value = "thin")]

@@ -21,7 +21,6 @@ mod plot;
 mod predict;
 mod progress;
 mod schema;
-mod shift;
 mod simulate;
 mod style;
 mod table;

@@ -220,7 +220,7 @@ impl Learner {
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
         let base = &self.calibrated(base, train)?;
-        while let Some(candidate) = self.next(&progress.done) {
+        while let Some(candidate) = self.next(base.labels().len(), &progress.done) {
             let mut task = Task::new(self, candidate, base, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
@@ -246,7 +246,7 @@ impl Learner {
     }
 
     /// What to try next: larger sizes until two in a row gain nothing, then the best without combinations.
-    fn next(&self, done: &[Climb]) -> Option<Candidate> {
+    fn next(&self, n_labels: usize, done: &[Climb]) -> Option<Candidate> {
         let is_plain = |climb: &Climb| self.typical && !climb.candidate.typical;
         if done.iter().any(is_plain) {
             return None;
@@ -256,7 +256,7 @@ impl Learner {
             .max_by(|&a, &b| done[a].best_validation.total_cmp(&done[b].best_validation));
         let gains = best.is_none_or(|best| done.len() - best <= PATIENCE);
         match self.sizes.get(done.len()) {
-            Some(&size) if gains => Some(Candidate { size, typical: self.typical }),
+            Some(&size) if gains => Some(Candidate { size: size.at_most(n_labels), typical: self.typical }),
             _ => {
                 best.filter(|_| self.typical).map(|best| Candidate { typical: false, ..done[best].candidate })
             }

@@ -46,6 +46,16 @@ pub enum Size {
 impl Size {
     /// Nothing new: only what is there already is learned.
     pub const NOTHING: Self = Self::Thin { width: 0, rules_per_group: 0, wide: 0 };
+
+    /// The same where there are no more labels than this.
+    pub(crate) fn at_most(self, n_labels: usize) -> Self {
+        match self {
+            Self::Thin { width, rules_per_group, wide } => {
+                Self::Thin { width: width.min(n_labels.saturating_sub(1)), rules_per_group, wide }
+            }
+            Self::Paper { .. } => self,
+        }
+    }
 }
 
 impl fmt::Display for Size {

@@ -1,14 +1,11 @@
-//! `prsl demo`: a shift in a warehouse, to see what rules do and to have files to play with.
+//! The first act: a shift in a warehouse, and what three rules make of it.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use anstyle::{AnsiColor, Color, Style};
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Sampling};
 use prsl_data::{BeliefOptions, BeliefReader, Format, TableReader, Target};
 
@@ -19,74 +16,46 @@ use crate::model::ModelFile;
 use crate::predict::{self, EngineKind, Prediction, QueryKind};
 use crate::progress::Progress;
 use crate::style::{self, shell, styled};
-use crate::{output, shift};
+
+use super::files::{Files, both};
+use super::picture::{bar, indented, legend, most_probable, prompt};
+use super::shift;
 
 /// The worked example of the paper.
-const MODEL: &str = include_str!("../../../examples/warehouse.prsl");
+const MODEL: &str = include_str!("../../../../examples/warehouse.prsl");
 /// A rule that is missing there.
 const RULE: &str = "rule 0.9 hands_up: overhead -> high";
 
-/// Show on a small example what rules do, and leave its files to play with
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  prsl demo
-  prsl demo ~/warehouse
-
-Writes warehouse.prsl, beliefs.csv and predictions.csv, and never over files that have been changed.")]
-pub struct Arguments {
-    /// The folder for the files; made if it is not there
-    #[arg(value_name = "DIR", default_value = "demo")]
-    folder: PathBuf,
-}
-
-impl Arguments {
-    /// Writes the files, and shows what the subcommands make of them.
-    pub fn run(self) -> Result<ExitCode> {
-        let demo = Demo::set_up(&self.folder)?;
-        output::print(&demo.show()?)?;
-        Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// The files of the demo, and what the subcommands make of them.
-struct Demo {
-    model_path: PathBuf,
-    beliefs_path: PathBuf,
-    predictions_path: PathBuf,
+/// The files, and what the subcommands make of them.
+pub struct FirstAct<'a> {
+    files: &'a Files,
     file: ModelFile,
     explanations: Vec<Explanation>,
 }
 
-impl Demo {
-    fn set_up(folder: &Path) -> Result<Demo> {
-        let [model_path, beliefs_path, predictions_path] =
-            ["warehouse.prsl", "beliefs.csv", "predictions.csv"].map(|name| folder.join(name));
+impl<'a> FirstAct<'a> {
+    /// Writes the files, and has the subcommands answer.
+    pub fn set_up(files: &'a Files) -> Result<Self> {
         let beliefs = shift::table();
-        check_unchanged(&model_path, MODEL.as_bytes())?;
-        check_unchanged(&beliefs_path, beliefs.as_bytes())?;
-        fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
-        output::write(MODEL, Some(&model_path))?;
-        output::write(&beliefs, Some(&beliefs_path))?;
+        files.write(&[(&files.model, MODEL.as_bytes()), (&files.beliefs, beliefs.as_bytes())])?;
 
-        let file = ModelFile::read(&model_path)?;
-        let predictions = predictions_of(&file, &beliefs_path)?;
-        check_unchanged(&predictions_path, &predictions)?;
-        Target::File(predictions_path.clone()).write_all(&predictions)?;
+        let file = ModelFile::read(&files.model)?;
+        let predictions = predictions_of(&file, &files.beliefs)?;
+        files.write(&[(&files.predictions, &predictions)])?;
 
         let explainer = Explainer::compile(file.document.model())?;
-        let explain_row = |row| explain(&explainer, beliefs_reader(&file, &beliefs_path)?, row);
+        let explain_row = |row| explain(&explainer, beliefs_reader(&file, &files.beliefs)?, row);
         let explanations = (1..=shift::N_ROWS).map(explain_row).collect::<Result<_>>()?;
-        Ok(Demo { model_path, beliefs_path, predictions_path, file, explanations })
+        Ok(FirstAct { files, file, explanations })
     }
 
-    fn show(&self) -> Result<String> {
+    /// What there is to see.
+    pub fn show(&self) -> Result<String> {
         let mut text = String::new();
         self.introduce(&mut text)?;
         self.show_check(&mut text)?;
         self.show_predictions(&mut text)?;
         self.show_explanation(&mut text)?;
-        self.invite(&mut text)?;
         Ok(text)
     }
 
@@ -110,27 +79,24 @@ impl Demo {
     }
 
     fn show_check(&self, text: &mut String) -> Result<()> {
-        let command = format!("prsl check {}", shell(&self.model_path));
+        let command = format!("prsl check {}", shell(&self.files.model));
         writeln!(text, "{}", prompt(&command))?;
         writeln!(text, "{}", indented(&Report::new(&self.file).text(&self.file)))?;
         Ok(())
     }
 
     fn show_predictions(&self, text: &mut String) -> Result<()> {
-        let (model, beliefs) = (shell(&self.model_path), shell(&self.beliefs_path));
-        let command = format!("prsl predict {model} {beliefs} -o {}", shell(&self.predictions_path));
+        let (model, beliefs) = (shell(&self.files.model), shell(&self.files.beliefs));
+        let command = format!("prsl predict {model} {beliefs} -o {}", shell(&self.files.predictions));
         writeln!(text, "{}", prompt(&command))?;
         let heading = "row  camera                    shoe      wrist       with the rules";
         writeln!(text, "  {}", styled(style::FAINT, heading))?;
         for (index, explanation) in self.explanations.iter().enumerate() {
             writeln!(text, "  {:>3}  {}", index + 1, row(explanation))?;
         }
-        let legend = ACTIVITIES.iter().zip(activity(&self.explanations[0]).categories.iter());
-        let legend: Vec<_> = legend
-            .map(|((glyph, style), category)| format!("{} {}", styled(*style, glyph), category.name))
-            .collect();
+        let names = activity(&self.explanations[0]).categories.iter().map(|category| category.name.as_str());
         let mark = styled(style::WARNING, "!");
-        writeln!(text, "       {}   {mark} the rules changed the camera's mind\n", legend.join("   "))?;
+        writeln!(text, "       {}   {mark} the rules changed the camera's mind\n", legend(names))?;
         if let Some(row) = self.impossible_row() {
             writeln!(
                 text,
@@ -148,16 +114,24 @@ impl Demo {
         Ok(())
     }
 
-    fn invite(&self, text: &mut String) -> Result<()> {
-        let (model, beliefs) = (shell(&self.model_path), shell(&self.beliefs_path));
+    /// What there is to do, for example with the row that is `strained` most.
+    pub fn invite(&self, strained: usize) -> Result<String> {
+        let mut text = String::new();
+        self.suggest_rule(&mut text)?;
+        self.suggest_commands(&mut text, strained)?;
+        Ok(text)
+    }
+
+    fn suggest_rule(&self, text: &mut String) -> Result<()> {
+        let (model, beliefs) = (shell(&self.files.model), shell(&self.files.beliefs));
         writeln!(text, "{}\n", styled(style::STRONG, "Your turn"))?;
         let strange: Vec<_> = self.overhead_without_high_hands().map(|row| row.to_string()).collect();
         writeln!(
             text,
-            "Rows {} say overhead work, though the hands are not even high: nobody has written",
+            "Rows {} of the first shift say overhead work, though the hands are not even high: nobody",
             strange.join(", ")
         )?;
-        writeln!(text, "that rule yet. Open {model} in an editor, and add a line such as\n")?;
+        writeln!(text, "has written that rule yet. Open {model} in an editor, and add a line such as\n")?;
         writeln!(text, "  {}\n", styled(style::NOTE, RULE))?;
         writeln!(
             text,
@@ -170,8 +144,23 @@ impl Demo {
         Ok(())
     }
 
+    fn suggest_commands(&self, text: &mut String, strained: usize) -> Result<()> {
+        let files = self.files;
+        let (learned, strain) = (shell(&files.learned), shell(&files.strain));
+        let (tomorrow, unseen) = (both(&files.tomorrow), shell(&files.without_camera));
+        writeln!(
+            text,
+            "\nOr see more of what was learned, of the label that came late, and of the day without camera:\n"
+        )?;
+        writeln!(text, "  prsl evaluate {learned} {tomorrow}")?;
+        writeln!(text, "  prsl plot {learned} --what graph -o {}", shell(&files.graph))?;
+        writeln!(text, "  prsl explain {strain} {} --row {}", shell(&files.tomorrow[0]), strained + 1)?;
+        writeln!(text, "  prsl evaluate {learned} {unseen} {}", shell(&files.tomorrow[1]))?;
+        Ok(())
+    }
+
     fn explain_command(&self, row: impl std::fmt::Display) -> String {
-        format!("prsl explain {} {} --row {row}", shell(&self.model_path), shell(&self.beliefs_path))
+        format!("prsl explain {} {} --row {row}", shell(&self.files.model), shell(&self.files.beliefs))
     }
 
     fn impossible_row(&self) -> Option<usize> {
@@ -195,19 +184,6 @@ impl Demo {
         };
         let most = (0..self.explanations.len()).max_by(|a, b| moved(a).total_cmp(&moved(b)));
         most.map_or(1, |index| index + 1)
-    }
-}
-
-/// Refuses to write over a file that holds something else.
-fn check_unchanged(path: &Path, content: &[u8]) -> Result<()> {
-    match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error).with_context(|| format!("cannot read `{}`", path.display())),
-        Ok(found) if found == content => Ok(()),
-        Ok(_) => bail!(
-            "`{}` is there already and differs from the demo's; name another folder, as in `prsl demo demo2`",
-            path.display()
-        ),
     }
 }
 
@@ -247,23 +223,6 @@ impl Write for Shared {
     }
 }
 
-/// How the categories of the activity are drawn.
-const ACTIVITIES: [(char, Style); 3] = [
-    ('█', Style::new().fg_color(Some(Color::Ansi(AnsiColor::Blue)))),
-    ('▒', Style::new().fg_color(Some(Color::Ansi(AnsiColor::Green)))),
-    ('▀', Style::new().fg_color(Some(Color::Ansi(AnsiColor::Magenta)))),
-];
-const BAR: usize = 10;
-
-fn prompt(command: &str) -> String {
-    format!("{} {}", styled(style::FAINT, "$"), styled(style::STRONG, command))
-}
-
-/// The lines of a text moved to the right.
-fn indented(text: &str) -> String {
-    text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
-}
-
 fn activity(explanation: &Explanation) -> &LabelExplanation {
     &explanation.labels[0]
 }
@@ -295,23 +254,6 @@ fn picture(categories: &[CategoryExplanation], probabilities: &[f64], changed: b
         name
     };
     format!("{} {name}", bar(probabilities))
-}
-
-/// Probabilities side by side, each a piece of one bar.
-fn bar(probabilities: &[f64]) -> String {
-    let mut text = String::new();
-    let (mut sum, mut drawn) = (0.0, 0);
-    for (probability, (glyph, style)) in probabilities.iter().zip(ACTIVITIES) {
-        sum += probability;
-        let end = (sum * BAR as f64).round() as usize;
-        text.push_str(&styled(style, glyph.to_string().repeat(end - drawn)));
-        drawn = end;
-    }
-    text
-}
-
-fn most_probable(probabilities: &[f64]) -> usize {
-    (0..probabilities.len()).rev().max_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b])).unwrap_or(0)
 }
 
 /// What a sensor believes in, if it believes anything.

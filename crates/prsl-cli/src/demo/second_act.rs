@@ -1,0 +1,276 @@
+//! The second act: thousands of rows, what is learned from them beside the three rules, and what that is worth.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use prsl::learn::{Examples, Learned, Learner, Size};
+use prsl::metrics::{Evaluation, Metric, Truth};
+use prsl::{BeliefMatrix, Evidence, Model, RuleId};
+use prsl_data::BeliefOptions;
+
+use crate::calibrate;
+use crate::labeled::{self, Rows};
+use crate::learn::VALID_FRACTION;
+use crate::model::ModelFile;
+use crate::progress::grouped;
+use crate::style::{self, shell, styled};
+
+use super::files::{Files, both};
+use super::picture::{percent, prompt};
+use super::warehouse;
+
+/// Rows to learn from.
+const SHIFTS: usize = 3000;
+/// Rows to be tested on.
+const TOMORROW: usize = 1000;
+/// The share of truths that nobody wrote down.
+const MISSING: f64 = 0.2;
+/// What the rows, and the gaps in their truths, are drawn from.
+const SEEDS: [u64; 2] = [301, 302];
+/// How many rules are shown.
+const SHOWN: usize = 4;
+/// The place of the activity among the labels.
+const ACTIVITY: usize = 0;
+
+/// What was learned, and what it is worth.
+pub struct SecondAct<'a> {
+    files: &'a Files,
+    /// The three rules.
+    pub base: Model,
+    /// What was learned beside them.
+    pub learned: Learned,
+    /// How often each activity is the truth, where that is known.
+    pub activities: Vec<f64>,
+    /// The share of truths to learn from that are missing.
+    missing: f64,
+    scores: Vec<(&'static str, Score)>,
+}
+
+impl<'a> SecondAct<'a> {
+    /// Writes the tables, learns, and scores.
+    pub fn set_up(files: &'a Files) -> Result<Self> {
+        write_tables(files)?;
+        let base = ModelFile::read(&files.model)?.document.into_model();
+        let Rows { beliefs, truths, .. } =
+            labeled::read_raw(&base, files.shifts.each_ref().map(PathBuf::as_path), options(), None)?;
+        let (activities, missing) = (frequencies(&base, &truths), share_missing(&truths));
+        let examples = Examples::new(beliefs, truths)?;
+        let learned = learn(&learner(), &base, &examples)?;
+        files.write(&[(&files.learned, calibrate::text(&learned.model, &files.learned).as_bytes())])?;
+
+        let only_calibrated = Learner { sizes: vec![Size::NOTHING], ..learner() };
+        let calibrated = learn(&only_calibrated, &base, &examples)?.model;
+        let scores = [
+            ("the sensors alone", &base.without_rules()?),
+            ("with the three rules", &base),
+            ("the same, sensors calibrated", &calibrated),
+            ("with the learned rules, too", &learned.model),
+        ];
+        let scores = scores.map(|(name, model)| Ok((name, Score::of(model, &files.tomorrow)?)));
+        let scores = scores.into_iter().collect::<Result<_>>()?;
+        Ok(SecondAct { files, base, learned, activities, missing, scores })
+    }
+
+    /// What there is to see.
+    pub fn show(&self) -> Result<String> {
+        let mut text = String::new();
+        self.introduce(&mut text)?;
+        self.show_rules(&mut text)?;
+        self.show_gains(&mut text)?;
+        Ok(text)
+    }
+
+    fn introduce(&self, text: &mut String) -> Result<()> {
+        writeln!(text, "{}\n", styled(style::STRONG, "Many shifts later: learning beside the rules"))?;
+        writeln!(
+            text,
+            "Somebody has watched {} moments and noted what was true, though {} of the notes are",
+            grouped(SHIFTS as u64),
+            percent(self.missing)
+        )?;
+        writeln!(
+            text,
+            "missing. The sun dazzles the camera at times, the wrist sensor slips, sensors fall silent, and"
+        )?;
+        writeln!(text, "all of them are surer than they should be. What do the notes teach?\n")?;
+        Ok(())
+    }
+
+    fn show_rules(&self, text: &mut String) -> Result<()> {
+        let command = format!("prsl learn {} \\", both(&self.files.shifts));
+        let (base, output) = (shell(&self.files.model), shell(&self.files.learned));
+        let rest = format!("    --base {base} --no-typical -o {output}");
+        writeln!(text, "{}\n{}", prompt(&command), styled(style::STRONG, rest))?;
+        let heading = "gain    rules that were found, by what they gain in log-likelihood on rows held back";
+        writeln!(text, "  {}", styled(style::FAINT, heading))?;
+        let model = &self.learned.model;
+        let found = model.rule_ids().skip(self.base.rules().len()).zip(&self.learned.gains);
+        for (rule, gain) in found.take(SHOWN) {
+            let mut lines = wrapped(&format!("noisy_or {}", self.rule_text(rule))).into_iter();
+            let first = lines.next().unwrap_or_default();
+            writeln!(text, "  {}  {first}", styled(style::GOOD, format!("{gain:+.3}")))?;
+            lines.try_for_each(|line| writeln!(text, "            {line}"))?;
+            writeln!(text, "          {}", styled(style::FAINT, reading(model, rule)))?;
+        }
+        writeln!(text)?;
+        Ok(())
+    }
+
+    fn rule_text(&self, rule: RuleId) -> String {
+        let model = &self.learned.model;
+        format!("{}: {}", model.rule(rule).probability(), model.rule_text(rule))
+    }
+
+    fn show_gains(&self, text: &mut String) -> Result<()> {
+        writeln!(
+            text,
+            "Is that worth anything? The next day has {} moments that nobody has learned from:\n",
+            grouped(TOMORROW as u64)
+        )?;
+        let heading =
+            format!("{:30}{:>18}{:>18}{:>18}", "", "all labels right", "activity right", "log-likelihood");
+        writeln!(text, "  {}", styled(style::FAINT, heading))?;
+        for (index, (name, score)) in self.scores.iter().enumerate() {
+            let [all, activity, log_likelihood] = score.cells();
+            let line = format!("{name:30}{all:>18}{activity:>18}{log_likelihood:>18}");
+            let is_last = index + 1 == self.scores.len();
+            writeln!(text, "  {}", if is_last { styled(style::GOOD, line) } else { line })?;
+        }
+        writeln!(text)?;
+        Ok(())
+    }
+}
+
+/// How good the answers to tomorrow's rows are.
+struct Score {
+    all: f64,
+    activity: f64,
+    log_likelihood: f64,
+}
+
+impl Score {
+    fn of(model: &Model, [beliefs, truth]: &[PathBuf; 2]) -> Result<Score> {
+        let Rows { beliefs: rows, truths, .. } = labeled::read(model, [beliefs, truth], options(), None)?;
+        let scores = Evaluation::of(model, &rows, &truths)?.scores();
+        let get = |metric| scores.get(metric).unwrap_or(f64::NAN);
+        Ok(Score {
+            all: get(Metric::JointAccuracy),
+            activity: accuracy_of_activity(model, &rows, &truths)?,
+            log_likelihood: get(Metric::MeanJointLogLikelihood),
+        })
+    }
+
+    fn cells(&self) -> [String; 3] {
+        [percent(self.all), percent(self.activity), format!("{:.3}", self.log_likelihood)]
+    }
+}
+
+/// How often the activity is right.
+pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Result<f64> {
+    let only_activity = |truth: &Truth| {
+        let mut only = vec![None; truth.len()];
+        only[ACTIVITY] = truth[ACTIVITY];
+        only
+    };
+    let truths: Vec<Truth> = truths.iter().map(only_activity).collect();
+    let scores = Evaluation::of(model, rows, &truths)?.scores();
+    Ok(scores.get(Metric::JointAccuracyMarginals).unwrap_or(f64::NAN))
+}
+
+/// Rows with their truths, as a model sees them.
+pub fn read(model: &Model, beliefs: &Path, truth: &Path) -> Result<(BeliefMatrix, Vec<Truth>)> {
+    let Rows { beliefs: rows, truths, .. } = labeled::read(model, [beliefs, truth], options(), None)?;
+    Ok((rows, truths))
+}
+
+fn options() -> BeliefOptions {
+    BeliefOptions::default()
+}
+
+fn write_tables(files: &Files) -> Result<()> {
+    let shifts = warehouse::moments(SEEDS[0], SHIFTS);
+    let tomorrow = warehouse::moments(SEEDS[1], TOMORROW);
+    let tables = [
+        (&files.shifts[0], warehouse::beliefs(&shifts, 0)),
+        (&files.shifts[1], warehouse::truths(&shifts, MISSING, SEEDS[0])),
+        (&files.tomorrow[0], warehouse::beliefs(&tomorrow, 0)),
+        (&files.tomorrow[1], warehouse::truths(&tomorrow, 0.0, SEEDS[1])),
+        (&files.without_camera, warehouse::beliefs(&tomorrow, 1)),
+    ];
+    let contents: Vec<(&Path, &[u8])> =
+        tables.iter().map(|(path, table)| (path.as_path(), table.as_bytes())).collect();
+    files.write(&contents)
+}
+
+/// Rules only: a combination names every label, and so leaves no room for labels that come later.
+fn learner() -> Learner {
+    Learner { typical: false, ..Learner::default() }
+}
+
+/// Learns as `prsl learn` does.
+fn learn(learner: &Learner, base: &Model, examples: &Examples) -> Result<Learned> {
+    let (train, valid) = examples.split(VALID_FRACTION, learner.seed);
+    Ok(learner.learn(base, &train, &valid)?)
+}
+
+fn share_missing(truths: &[Truth]) -> f64 {
+    let cells = truths.iter().flatten();
+    cells.clone().filter(|cell| cell.is_none()).count() as f64 / cells.count() as f64
+}
+
+/// How often each activity is the truth, where that is known.
+fn frequencies(model: &Model, truths: &[Truth]) -> Vec<f64> {
+    let mut counts = vec![0; model.labels()[ACTIVITY].n_categories()];
+    truths.iter().filter_map(|truth| truth[ACTIVITY]).for_each(|category| counts[category] += 1);
+    let sum: i32 = counts.iter().sum();
+    counts.into_iter().map(|count| f64::from(count) / f64::from(sum)).collect()
+}
+
+/// What a rule makes rare, beside what it leaves as it is.
+fn reading(model: &Model, rule: RuleId) -> String {
+    let weight = |assignment: &[usize]| model.rule(rule).weight(assignment);
+    let mut assignments = possible_assignments(model);
+    assignments.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
+    let (Some(rarest), Some(favorite)) = (assignments.first(), assignments.last()) else {
+        return String::new();
+    };
+    format!(
+        "makes {} {:.0} times rarer than {}",
+        named(model, rarest),
+        weight(favorite) / weight(rarest),
+        named(model, favorite)
+    )
+}
+
+/// The assignments that no rule excludes.
+fn possible_assignments(model: &Model) -> Vec<Vec<usize>> {
+    let mut assignments = vec![Vec::new()];
+    for label in model.labels() {
+        let extended =
+            |begun: Vec<usize>| (0..label.n_categories()).map(move |next| [&begun[..], &[next]].concat());
+        assignments = assignments.into_iter().flat_map(extended).collect();
+    }
+    let row = model.row(&Evidence::new()).expect("no evidence is fine");
+    assignments.retain(|assignment| model.log_weight(&row, assignment) > f64::NEG_INFINITY);
+    assignments
+}
+
+/// `overhead, standing, high`.
+pub fn named(model: &Model, assignment: &[usize]) -> String {
+    let names = model.labels().iter().zip(assignment).map(|(label, &at)| label.categories()[at].as_str());
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// The parts of a long list in lines that fit.
+fn wrapped(list: &str) -> Vec<String> {
+    const WIDTH: usize = 84;
+    let mut lines = vec![String::new()];
+    for part in list.split_inclusive(", ") {
+        if lines.last().is_some_and(|line| line.len() + part.trim_end().len() > WIDTH) {
+            lines.push(String::new());
+        }
+        lines.last_mut().expect("there is one").push_str(part);
+    }
+    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
+}
