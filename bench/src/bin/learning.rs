@@ -1,15 +1,20 @@
 //! Learning on the paper's datasets: classifiers' beliefs by fold, learned on the training rows, chosen on the validation rows, reported on the test
 //! rows. One setting for all datasets.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use clap::Parser;
-use prsl::learn::{Examples, Learner};
+use clap::{Parser, ValueEnum};
+use prsl::learn::{Calibrating, Examples, Gradients, Learner, Size};
 use prsl::metrics::{Evaluation, Metric};
-use prsl::{BeliefMatrix, Model, Normalize};
+use prsl::simulate::Simulation;
+use prsl::{BeliefMatrix, CalibrationMethod, Limits, Model, Normalize, Sampler, Sampling};
+use prsl_bench::cpu_time;
 use prsl_data::{Cell, TableReader};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 const DATASETS: [&str; 6] = ["emotions", "yeast", "birds", "medical", "enron", "mediamill2k"];
 const METRICS: [Metric; 5] = [
@@ -19,6 +24,8 @@ const METRICS: [Metric; 5] = [
     Metric::MedianLabelLogLikelihood,
     Metric::HammingLoss,
 ];
+/// What one step takes the authors' code, in seconds of CPU time.
+const STEP_OF_THE_AUTHORS: f64 = 9.8;
 
 /// Learning on the paper's datasets.
 #[derive(Parser)]
@@ -32,9 +39,29 @@ struct Arguments {
     /// So many folds of each at most.
     #[arg(long, default_value_t = usize::MAX)]
     folds: usize,
-    /// Where the table goes, as Markdown.
+    /// Parts, all of them by default.
+    #[arg(long, value_delimiter = ',')]
+    parts: Option<Vec<Part>>,
+    /// Where the report goes, as Markdown.
     #[arg(long, default_value = "target/learning.md")]
     out: PathBuf,
+}
+
+/// What is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The default recipe on all datasets.
+    Default,
+    /// The paper's recipe on its three smaller datasets.
+    Paper,
+    /// Training labels that are missing.
+    Missing,
+    /// A label whose truth is never known.
+    Hidden,
+    /// Simulated models that are to be found again.
+    Found,
+    /// What a step takes.
+    Step,
 }
 
 /// The rows of one fold.
@@ -45,80 +72,350 @@ struct Fold {
 }
 
 /// Rows as they are read: beliefs and truths.
-type Part = (BeliefMatrix, Vec<Vec<Option<usize>>>);
-
-/// One fold's scores on its test rows.
-struct Outcome {
-    scores: Vec<f64>,
-    seconds: f64,
-}
+type Rows = (BeliefMatrix, Vec<Vec<Option<usize>>>);
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if !arguments.data.is_dir() {
+    let mut report = String::new();
+    let is_there = arguments.data.is_dir();
+    if !is_there {
         println!(
-            "nothing is measured: there are no belief files in {}; name their folder with --data",
+            "only simulated data is learned from: there are no belief files in {}; name their folder with --data",
             arguments.data.display()
         );
-        return Ok(());
     }
-    let is_wanted =
-        |name: &str| arguments.datasets.as_ref().is_none_or(|only| only.iter().any(|other| other == name));
-    let mut table = header();
-    print!("{table}");
-    for name in DATASETS.into_iter().filter(|name| is_wanted(name)) {
-        let (model, folds) = read(&arguments.data.join(format!("{name}.parquet")))?;
-        let mut outcomes = Vec::new();
-        for (index, fold) in folds.iter().take(arguments.folds).enumerate() {
-            eprint!("\r{name}: fold {} of {}  ", index + 1, folds.len());
-            outcomes.push(measure(&model, fold)?);
+    for part in Part::value_variants() {
+        let is_wanted = arguments.parts.as_ref().is_none_or(|parts| parts.contains(part));
+        let needs_data = !matches!(part, Part::Found | Part::Step);
+        if !is_wanted || needs_data && !is_there {
+            continue;
         }
-        eprint!("\r");
-        let line = line(name, &outcomes);
-        print!("{line}");
-        table += &line;
+        let mut page = Page { text: &mut report };
+        match part {
+            Part::Default => default_recipe(&arguments, &mut page)?,
+            Part::Paper => papers_recipe(&arguments, &mut page)?,
+            Part::Missing => missing_labels(&arguments, &mut page)?,
+            Part::Hidden => hidden_label(&arguments, &mut page)?,
+            Part::Found => found_again(&mut page)?,
+            Part::Step => steps(&mut page)?,
+        }
     }
     if let Some(folder) = arguments.out.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    std::fs::write(&arguments.out, table)
+    std::fs::write(&arguments.out, report)
         .with_context(|| format!("cannot write {}", arguments.out.display()))?;
     Ok(())
 }
 
-fn header() -> String {
-    let names: Vec<String> = METRICS.iter().map(|metric| metric.name().replace('_', " ")).collect();
-    format!("| dataset | {} | seconds a fold |\n|---|{}---|\n", names.join(" | "), "---|".repeat(names.len()))
+/// What is printed and kept.
+struct Page<'a> {
+    text: &'a mut String,
 }
 
-/// Means over folds, with standard errors.
-fn line(name: &str, outcomes: &[Outcome]) -> String {
-    let n = outcomes.len() as f64;
-    let cell = |metric: usize| {
-        let mean = outcomes.iter().map(|outcome| outcome.scores[metric]).sum::<f64>() / n;
-        let squares: f64 = outcomes.iter().map(|outcome| (outcome.scores[metric] - mean).powi(2)).sum();
-        format!("{mean:.3} ± {:.3}", (squares / (n - 1.0).max(1.0) / n).sqrt())
-    };
-    let cells: Vec<String> = (0..METRICS.len()).map(cell).collect();
-    let seconds = outcomes.iter().map(|outcome| outcome.seconds).sum::<f64>() / n;
-    format!("| {name} | {} | {seconds:.1} |\n", cells.join(" | "))
-}
-
-fn measure(model: &Model, fold: &Fold) -> Result<Outcome> {
-    let start = Instant::now();
-    let learned = Learner::default().learn(model, &fold.train, &fold.valid)?;
-    let seconds = start.elapsed().as_secs_f64();
-    let mut rows = BeliefMatrix::new(&learned.model);
-    for row in 0..fold.test.n_rows() {
-        let cells: Vec<Option<f64>> = fold.test.beliefs().row(row).iter().copied().map(Some).collect();
-        rows.push(&cells, Normalize::Always)?;
+impl Page<'_> {
+    fn line(&mut self, line: &str) {
+        println!("{line}");
+        let _ = writeln!(self.text, "{line}");
     }
-    let scores = Evaluation::of(&learned.model, &rows, fold.test.truths())?.scores();
-    let scores = METRICS
-        .iter()
-        .map(|metric| scores.get(*metric).context("a score is missing"))
-        .collect::<Result<_>>()?;
-    Ok(Outcome { scores, seconds })
+
+    fn table(&mut self, title: &str, columns: &[&str]) {
+        self.line(&format!("\n### {title}\n"));
+        self.line(&format!("| {} |", columns.join(" | ")));
+        self.line(&format!("|{}", "---|".repeat(columns.len())));
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        self.line(&format!("| {} |", cells.join(" | ")));
+    }
+}
+
+impl Arguments {
+    /// The folds of a dataset, none if it is not asked for.
+    fn folds(&self, name: &str) -> Result<Option<(Model, Vec<Fold>)>> {
+        let is_wanted = self.datasets.as_ref().is_none_or(|only| only.iter().any(|other| other == name));
+        if !is_wanted {
+            return Ok(None);
+        }
+        let (model, mut folds) = read(&self.data.join(format!("{name}.parquet")))?;
+        folds.truncate(self.folds);
+        Ok(Some((model, folds)))
+    }
+}
+
+/// The default recipe on every dataset.
+fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
+    let names = METRICS.map(|metric| metric.name().replace('_', " "));
+    let mut columns = vec!["dataset"];
+    columns.extend(names.iter().map(String::as_str));
+    columns.extend(["validation: mean joint log likelihood", "seconds a fold"]);
+    page.table("One setting for all datasets, test rows", &columns);
+    for name in DATASETS {
+        let Some((model, folds)) = arguments.folds(name)? else { continue };
+        let mut columns = vec![Vec::new(); METRICS.len() + 2];
+        for (index, fold) in folds.iter().enumerate() {
+            tell(name, index, folds.len());
+            let start = Instant::now();
+            let learned = Learner::default().learn(&model, &fold.train, &fold.valid)?;
+            let seconds = start.elapsed().as_secs_f64();
+            let scores = scores(&learned.model, &fold.test, &METRICS)?;
+            let cells = scores.into_iter().chain([learned.validation, seconds]);
+            columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+        }
+        let mut cells = vec![name.to_owned()];
+        cells.extend(columns[..METRICS.len() + 1].iter().map(|column| with_error(column)));
+        cells.push(format!("{:.1}", mean(&columns[METRICS.len() + 1])));
+        page.row(&cells);
+    }
+    Ok(())
+}
+
+/// The paper's recipe where the paper reports joint accuracy 0.348, 0.236 and 0.507.
+fn papers_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
+    const WANTED: [Metric; 2] = [Metric::JointAccuracy, Metric::MeanJointLogLikelihood];
+    let parts = ["training", "validation", "test"];
+    let headings =
+        parts.iter().flat_map(|part| [format!("{part} accuracy"), format!("{part} log likelihood")]);
+    let headings: Vec<String> = headings.collect();
+    let mut columns = vec!["dataset", "beliefs", "accuracy in the paper"];
+    columns.extend(headings.iter().map(String::as_str));
+    columns.push("seconds a fold");
+    page.table("The paper's recipe with exact gradients", &columns);
+    let beliefs = [("raw", Calibrating::Given), ("Platt", Calibrating::Alone(CalibrationMethod::Platt))];
+    for (name, accuracy) in [("emotions", "0.348"), ("yeast", "0.236"), ("birds", "0.507")] {
+        let Some((model, folds)) = arguments.folds(name)? else { continue };
+        for (kind, calibrate) in beliefs {
+            let mut columns = vec![Vec::new(); 7];
+            for (index, fold) in folds.iter().enumerate() {
+                tell(name, index, folds.len());
+                let start = Instant::now();
+                let learner = Learner { calibrate, ..Learner::paper() };
+                let learned = learner.learn(&model, &fold.train, &fold.valid)?;
+                columns[6].push(start.elapsed().as_secs_f64());
+                for (at, rows) in [&fold.train, &fold.valid, &fold.test].into_iter().enumerate() {
+                    let scores = scores(&learned.model, rows, &WANTED)?;
+                    columns[2 * at..].iter_mut().zip(scores).for_each(|(column, score)| column.push(score));
+                }
+            }
+            let mut cells = vec![name.to_owned(), kind.to_owned(), accuracy.to_owned()];
+            cells.extend(columns[..6].iter().map(|column| with_error(column)));
+            cells.push(format!("{:.1}", mean(&columns[6])));
+            page.row(&cells);
+        }
+    }
+    Ok(())
+}
+
+/// What it costs that training labels are missing.
+fn missing_labels(arguments: &Arguments, page: &mut Page) -> Result<()> {
+    const WANTED: [Metric; 2] = [Metric::JointAccuracy, Metric::MeanJointLogLikelihood];
+    page.table(
+        "Training labels that are missing, test rows",
+        &["dataset", "missing", "accuracy", "log likelihood"],
+    );
+    let Some((model, folds)) = arguments.folds("yeast")? else { return Ok(()) };
+    for share in [0.0, 0.3] {
+        let mut columns = vec![Vec::new(); WANTED.len()];
+        for (index, fold) in folds.iter().enumerate() {
+            tell("yeast", index, folds.len());
+            let mut rng = ChaCha8Rng::seed_from_u64(index as u64);
+            let train = with_truths(&fold.train, |_, truth| truth.filter(|_| !rng.random_bool(share)))?;
+            let learned = Learner::default().learn(&model, &train, &fold.valid)?;
+            let scores = scores(&learned.model, &fold.test, &WANTED)?;
+            columns.iter_mut().zip(scores).for_each(|(column, score)| column.push(score));
+        }
+        let mut cells = vec!["yeast".to_owned(), format!("{:.0} %", 100.0 * share)];
+        cells.extend(columns.iter().map(|column| with_error(column)));
+        page.row(&cells);
+    }
+    Ok(())
+}
+
+/// A label whose truth is never known in training, and whose classifier is gone in the end: what rules know of it.
+fn hidden_label(arguments: &Arguments, page: &mut Page) -> Result<()> {
+    let columns = [
+        "dataset",
+        "hidden label",
+        "from rules: log likelihood",
+        "from its prior",
+        "accuracy",
+        "of its prior",
+    ];
+    page.table(
+        "A label whose truth is hidden in training, and its classifier taken away in the test",
+        &columns,
+    );
+    let Some((model, folds)) = arguments.folds("emotions")? else { return Ok(()) };
+    for label in model.label_ids() {
+        let name = model.label(label).name();
+        let mut columns = vec![Vec::new(); 4];
+        for (index, fold) in folds.iter().enumerate() {
+            tell(name, index, folds.len());
+            let hide = |at: usize, truth: Option<usize>| truth.filter(|_| at != label.index());
+            let [train, valid] = [with_truths(&fold.train, hide)?, with_truths(&fold.valid, hide)?];
+            let learned = Learner::default().learn(&model, &train, &valid)?.model;
+            // How often its classifier says what is all that is known about it.
+            let block = model.block(label);
+            let sums = (0..train.n_rows()).fold(vec![0.0; block.len()], |sums: Vec<f64>, row| {
+                sums.iter()
+                    .zip(&train.beliefs().row(row)[block.clone()])
+                    .map(|(sum, belief)| sum + belief)
+                    .collect()
+            });
+            let prior: Vec<f64> = sums.iter().map(|sum| sum / train.n_rows() as f64).collect();
+            let learned = learned.edit().unplug(name).prior(name, prior).build()?;
+            let only = with_truths(&fold.test, |at, truth| truth.filter(|_| at == label.index()))?;
+            let alone = learned.without_rules()?;
+            for (at, model) in [&learned, &alone].into_iter().enumerate() {
+                let wanted = [Metric::MeanJointLogLikelihood, Metric::JointAccuracyMarginals];
+                let found = scores_of(model, &beliefs_without(model, &only, label.index())?, &only, &wanted)?;
+                columns[at].push(found[0]);
+                columns[2 + at].push(found[1]);
+            }
+        }
+        let mut cells = vec!["emotions".to_owned(), name.to_owned()];
+        cells.extend(columns.iter().map(|column| with_error(column)));
+        page.row(&cells);
+    }
+    Ok(())
+}
+
+/// Simulated models with 10 labels and 10 rules, learned again from samples: 3,500 rows to learn from, 500 to validate on, 1,000 to test.
+fn found_again(page: &mut Page) -> Result<()> {
+    let columns = [
+        "simulation",
+        "beliefs alone",
+        "learned",
+        "generator",
+        "short of the generator",
+        "gap closed",
+        "size",
+        "seconds",
+    ];
+    page.table("Simulated models found again, mean joint log likelihood of test rows", &columns);
+    for seed in 1..=5 {
+        tell("simulation", seed as usize - 1, 5);
+        let (generator, beliefs) = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed }.draw()?;
+        let sampler = Sampler::compile(&generator, Limits::default())?;
+        let samples = sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed, ..Sampling::default() });
+        let truth = |sample: prsl::Result<Option<Vec<Vec<usize>>>>| -> Result<Vec<Option<usize>>> {
+            let sample = sample?.context("a row is impossible")?;
+            Ok(sample[0].iter().map(|&category| Some(category)).collect())
+        };
+        let truths = samples.into_iter().map(|sample| truth(sample)).collect::<Result<_>>()?;
+        let rows = Examples::new(beliefs, truths)?;
+        let [train, valid, test] =
+            [0..3500, 3500..4000, 4000..5000].map(|range| rows.select(&range.collect::<Vec<usize>>()));
+        let model = generator.without_rules()?;
+        let start = Instant::now();
+        let learned = Learner::default().learn(&model, &train, &valid)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let score = |model: &Model| {
+            Ok::<f64, anyhow::Error>(scores(model, &test, &[Metric::MeanJointLogLikelihood])?[0])
+        };
+        let [alone, found, best] = [score(&model)?, score(&learned.model)?, score(&generator)?];
+        page.row(&[
+            seed.to_string(),
+            format!("{alone:.3}"),
+            format!("{found:.3}"),
+            format!("{best:.3}"),
+            format!("{:.1} %", 100.0 * (best - found) / best.abs()),
+            format!("{:.1} %", 100.0 * (found - alone) / (best - alone)),
+            learned.size.to_string(),
+            format!("{seconds:.1}"),
+        ]);
+    }
+    Ok(())
+}
+
+/// CPU time of one step: a batch of 20 rows, 14 labels, 20 rules of 5 labels.
+fn steps(page: &mut Page) -> Result<()> {
+    page.table(
+        "One step: 20 rows, 14 labels, 20 rules of 5 labels, CPU time",
+        &["", "a step", "times less than 9.8 s"],
+    );
+    let model =
+        (0..14).fold(Model::builder(), |builder, at| builder.binary_label(format!("l{at}"))).build()?;
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let (mut beliefs, mut truths) = (BeliefMatrix::new(&model), Vec::new());
+    for _ in 0..400 {
+        let cells: Vec<Option<f64>> =
+            (0..14).flat_map(|_| [Some(rng.random_range(0.05..0.95)), None]).collect();
+        beliefs.push(&cells, Normalize::Never)?;
+        truths.push((0..14).map(|_| Some(rng.random_range(0..2))).collect());
+    }
+    let rows = Examples::new(beliefs, truths)?;
+    let one = rows.select(&[0]);
+    let thin = Size::Thin { width: 4, rules_per_group: 2, wide: 0 };
+    let [exact, loopy] = [Gradients::Exact, Gradients::Loopy];
+    for (name, size, gradients) in [
+        ("thin recipe, exact", thin, exact),
+        ("paper's recipe, exact", Size::Paper { rules: 20 }, exact),
+        ("paper's recipe, loopy", Size::Paper { rules: 20 }, loopy),
+    ] {
+        let learner = Learner { sizes: vec![size], gradients, patience: usize::MAX, ..Learner::paper() };
+        let time = |steps: usize| -> Result<Duration> {
+            let start = cpu_time();
+            Learner { steps, ..learner.clone() }.learn(&model, &rows, &one)?;
+            Ok(cpu_time().saturating_sub(start))
+        };
+        let [few, many] = [time(100)?, time(500)?];
+        let step = many.saturating_sub(few).as_secs_f64() / 400.0;
+        let cells =
+            [name.to_owned(), format!("{:.0} µs", 1e6 * step), format!("{:.0}", STEP_OF_THE_AUTHORS / step)];
+        page.row(&cells);
+    }
+    Ok(())
+}
+
+fn tell(name: &str, fold: usize, folds: usize) {
+    eprint!("\r{name}: fold {} of {folds}          \r", fold + 1);
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The mean over folds, with its standard error.
+fn with_error(values: &[f64]) -> String {
+    let (n, mean) = (values.len() as f64, mean(values));
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    format!("{mean:.3} ± {:.3}", (squares / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+/// The same rows with other truths.
+fn with_truths(
+    rows: &Examples,
+    mut change: impl FnMut(usize, Option<usize>) -> Option<usize>,
+) -> Result<Examples> {
+    let mut truths = rows.truths().to_vec();
+    for truth in &mut truths {
+        truth.iter_mut().enumerate().for_each(|(label, truth)| *truth = change(label, *truth));
+    }
+    Ok(Examples::new(rows.beliefs().clone(), truths)?)
+}
+
+/// The beliefs of rows as a model calibrates them, those about one label left out.
+fn beliefs_without(model: &Model, rows: &Examples, without: usize) -> Result<BeliefMatrix> {
+    let blocks: Vec<_> = model.label_ids().map(|label| (label.index(), model.block(label))).collect();
+    let mut beliefs = BeliefMatrix::new(model);
+    for row in 0..rows.n_rows() {
+        let given = rows.beliefs().row(row);
+        let cell = |(label, at): (usize, usize)| (label != without).then_some(given[at]);
+        let cells: Vec<Option<f64>> =
+            blocks.iter().flat_map(|(label, block)| block.clone().map(|at| (*label, at))).map(cell).collect();
+        beliefs.push(&cells, Normalize::Always)?;
+    }
+    Ok(beliefs)
+}
+
+fn scores(model: &Model, rows: &Examples, wanted: &[Metric]) -> Result<Vec<f64>> {
+    scores_of(model, &beliefs_without(model, rows, usize::MAX)?, rows, wanted)
+}
+
+fn scores_of(model: &Model, beliefs: &BeliefMatrix, rows: &Examples, wanted: &[Metric]) -> Result<Vec<f64>> {
+    let scores = Evaluation::of(model, beliefs, rows.truths())?.scores();
+    wanted.iter().map(|metric| scores.get(*metric).context("a score is missing")).collect()
 }
 
 fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
@@ -138,7 +435,7 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
         names.iter().map(|name| column(&format!("belief_{name}"))).collect::<Result<_>>()?;
     let truths: Vec<usize> =
         names.iter().map(|name| column(&format!("true_{name}"))).collect::<Result<_>>()?;
-    let mut parts: Vec<[Part; 3]> = Vec::new();
+    let mut parts: Vec<[Rows; 3]> = Vec::new();
     while let Some(chunk) = table.read_chunk(1000)? {
         for row in 0..chunk.n_rows() {
             let number = |column: usize| -> Result<f64> {

@@ -86,7 +86,7 @@ impl Default for Learner {
             learning_rate: 0.003,
             other_rate: 0.02,
             penalty: 1.5,
-            pull: 50.0,
+            pull: 15.0,
             probability: 0.999,
             learn_probabilities: false,
             typical: true,
