@@ -414,7 +414,8 @@ impl Arguments {
             let _ = writeln!(text, "\n  rules that gain most there");
             let first = learned.model.rules().len() - n_rules;
             for (rule, gain) in learned.model.rule_ids().skip(first).zip(&learned.gains).take(10) {
-                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_text(rule));
+                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_sentence(rule));
+                let _ = writeln!(text, "              {}", styled(style::FAINT, learned.model.rule_text(rule)));
             }
         }
         let _ = writeln!(text, "\nwritten to {}", self.output.display());
