@@ -118,7 +118,7 @@ fn draw(comparison: &mut Comparison, reader: LabeledReader, limits: Limits, fold
     })?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
     output::write(&figures::graph(&model), Some(&folder.join("graph.svg")))?;
-    output::write(&figures::reliability(comparison), Some(&folder.join("reliability.svg")))?;
+    output::write(&figures::reliability(&comparison.evaluations()), Some(&folder.join("reliability.svg")))?;
     if let Some(effects) = effects {
         output::write(&effects.influence(), Some(&folder.join("influence.svg")))?;
         output::write(&effects.weights(), Some(&folder.join("weights.svg")))?;
@@ -141,6 +141,11 @@ impl Comparison {
         // Without rules exact answers cost next to nothing.
         let alone = Scorer::compile(&model.without_rules()?, EngineKind::Exact, &Settings::default())?;
         Ok(Comparison { with, alone })
+    }
+
+    /// How good the answers of both are, by their names.
+    pub fn evaluations(&self) -> [(&'static str, &Evaluation); 2] {
+        [("with the rules", &self.with.evaluation), ("beliefs alone", &self.alone.evaluation)]
     }
 
     /// Answers all rows of both tables, and lets somebody else see them.
@@ -173,6 +178,17 @@ pub struct Scorer {
 }
 
 impl Scorer {
+    /// Answers all rows, and tells how good the answers are.
+    pub fn score(model: &Model, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<Evaluation> {
+        let mut scorer = Self::compile(model, EngineKind::Auto, &Settings::default())?;
+        let (_, most) = chunk_rows(model, scorer.work());
+        for start in (0..rows.n_rows()).step_by(most) {
+            let chunk = start..rows.n_rows().min(start + most);
+            scorer.add(&rows.slice(chunk.clone()), &truths[chunk]);
+        }
+        Ok(scorer.evaluation)
+    }
+
     fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> Result<Scorer> {
         let marginals = Marginals::compile(model, engine, settings)?;
         let explanations = match Explanations::compile(model, engine, settings) {
@@ -212,24 +228,26 @@ impl Scorer {
 }
 
 /// Scores with their intervals.
-struct Scored {
+pub struct Scored {
     scores: Scores,
     intervals: Intervals,
 }
 
 impl Scored {
-    fn new(evaluation: &Evaluation, bootstrap: &Bootstrap) -> Scored {
+    /// The scores of these answers.
+    pub fn new(evaluation: &Evaluation, bootstrap: &Bootstrap) -> Scored {
         Scored { scores: evaluation.scores(), intervals: evaluation.intervals(bootstrap) }
     }
 
     /// `0.6200 [0.5200, 0.7100]`, or `-`.
-    fn shown(&self, metric: Metric) -> [String; 2] {
+    pub fn shown(&self, metric: Metric) -> [String; 2] {
         let score = self.scores.get(metric).map_or("-".to_owned(), |score| format!("{score:.4}"));
         let interval = self.intervals.get(metric);
         [score, interval.map_or(String::new(), |[low, high]| format!("[{low:.4}, {high:.4}]"))]
     }
 
-    fn is_better_than(&self, other: &Scored, metric: Metric) -> bool {
+    /// Whether a score is better here.
+    pub fn is_better_than(&self, other: &Scored, metric: Metric) -> bool {
         match (self.scores.get(metric), other.scores.get(metric)) {
             (Some(score), Some(other)) if metric.higher_is_better() => score > other,
             (Some(score), Some(other)) => score < other,
@@ -265,7 +283,7 @@ impl Serialize for ByName<'_> {
 }
 
 /// The name of a score for people.
-fn title(metric: Metric) -> &'static str {
+pub fn title(metric: Metric) -> &'static str {
     match metric {
         Metric::JointAccuracy => "joint accuracy",
         Metric::JointAccuracyMarginals => "joint accuracy, label by label",

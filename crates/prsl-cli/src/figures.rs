@@ -1,11 +1,10 @@
 //! Figures about a model and its answers, as SVG.
 
 use anyhow::Result;
+use prsl::learn::Look;
 use prsl::metrics::{Average, Evaluation, RuleEffects};
 use prsl::{BeliefMatrix, Limits, Model, RuleId};
-use prsl_plot::{Bar, BarChart, ReliabilityDiagram, RuleGraph};
-
-use crate::evaluate::Comparison;
+use prsl_plot::{Bar, BarChart, LearningCurve, ReliabilityDiagram, RuleGraph, Series};
 
 /// Rows over which the influence of rules is averaged at most: each takes a run for every few rules.
 pub const INFLUENCE_ROWS: usize = 1000;
@@ -16,15 +15,31 @@ pub fn graph(model: &Model) -> String {
     RuleGraph { title: "Labels and rules".to_owned(), model }.to_svg()
 }
 
-/// How often what was predicted came true, without the rules and with them.
-pub fn reliability(comparison: &Comparison) -> String {
-    let series =
-        |name: &str, evaluation: &Evaluation| (name.to_owned(), evaluation.reliability(RELIABILITY_BINS));
-    let series = vec![
-        series("with the rules", &comparison.with.evaluation),
-        series("beliefs alone", &comparison.alone.evaluation),
-    ];
+/// How often what was predicted came true, for answers of several origins.
+pub fn reliability(evaluations: &[(&str, &Evaluation)]) -> String {
+    let series = evaluations
+        .iter()
+        .map(|(name, evaluation)| ((*name).to_owned(), evaluation.reliability(RELIABILITY_BINS)))
+        .collect();
     ReliabilityDiagram { title: "Reliability of the probabilities".to_owned(), series }.to_svg()
+}
+
+/// How the log-likelihood grew while rules were learned.
+pub fn learning(curve: &[Look]) -> String {
+    let training = curve.iter().filter_map(|look| Some((look.step as f64, look.training?)));
+    let validation = curve.iter().map(|look| (look.step as f64, look.validation));
+    let best = curve.iter().max_by(|a, b| a.validation.total_cmp(&b.validation).then(b.step.cmp(&a.step)));
+    LearningCurve {
+        title: "Learning".to_owned(),
+        x_label: "step".to_owned(),
+        y_label: "mean joint log-likelihood".to_owned(),
+        series: vec![
+            Series { name: "training rows".to_owned(), points: training.collect() },
+            Series { name: "validation rows".to_owned(), points: validation.collect() },
+        ],
+        best: best.map(|look| look.step as f64),
+    }
+    .to_svg()
 }
 
 /// What each rule does, on average over the rows so far.

@@ -17,8 +17,9 @@ use prsl_data::{BeliefOptions, TableReader, Target};
 use crate::arguments::usage;
 use crate::model::ModelFile;
 use crate::progress::{StepBar, counted};
+use crate::report::Report;
 use crate::style::{self, styled};
-use crate::{calibrate, labeled, output};
+use crate::{calibrate, labeled, output, report};
 
 /// The share of rows to validate on, unless something else is said.
 pub const VALID_FRACTION: f64 = 0.1;
@@ -28,7 +29,7 @@ pub const VALID_FRACTION: f64 = 0.1;
 #[command(after_help = "\
 Examples:
   prsl learn beliefs.csv truth.csv -o learned.prsl
-  prsl learn beliefs.csv truth.csv --base warehouse.prsl -o learned.prsl
+  prsl learn beliefs.csv truth.csv --base warehouse.prsl --report learned -o learned.prsl
   prsl learn train.parquet truth.parquet --valid-beliefs valid.parquet --valid-truth valid-truth.parquet -o learned.prsl
   prsl learn beliefs.csv truth.csv --width 3 --rules 1 --max-seconds 60 --checkpoint run -o learned.prsl
   prsl learn more.csv more-truth.csv --base learned.prsl --relearn -o again.prsl
@@ -142,6 +143,9 @@ pub struct Arguments {
     /// Go on from the checkpoint, if there is one
     #[arg(long, requires = "checkpoint")]
     resume: bool,
+    /// Tell what was learned in this folder: report.html, a page that needs nothing from elsewhere, and its figures
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
     /// Divide each belief by its sum, instead of refusing those that do not sum to 1
     #[arg(long)]
     normalize: bool,
@@ -234,11 +238,16 @@ impl Arguments {
         };
         let (train, valid) = self.examples(&base)?;
         warn(&base, &train);
+        self.report.as_deref().map_or(Ok(()), report::prepare)?;
         let learner = self.learner();
         let start = Instant::now();
-        let learned =
-            labeled::threads(self.threads)?.install(|| self.learn(&learner, &base, &train, &valid))?;
+        let threads = labeled::threads(self.threads)?;
+        let learned = threads.install(|| self.learn(&learner, &base, &train, &valid))?;
         output::write(&calibrate::text(&learned.model, &self.output), Some(&self.output))?;
+        if let Some(folder) = &self.report {
+            let report = Report { base: &base, learned: &learned, train: &train, valid: &valid };
+            threads.install(|| report.write(folder))?;
+        }
         output::print(&self.summary(&base, &learned, [&train, &valid], start.elapsed()))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -416,10 +425,16 @@ impl Arguments {
             let _ = writeln!(text, "\n  rules that gain most there");
             let first = learned.model.rules().len() - n_rules;
             for (rule, gain) in learned.model.rule_ids().skip(first).zip(&learned.gains).take(10) {
-                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_text(rule));
+                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_sentence(rule));
+                let _ =
+                    writeln!(text, "              {}", styled(style::FAINT, learned.model.rule_text(rule)));
             }
         }
-        let _ = writeln!(text, "\nwritten to {}", self.output.display());
+        let _ = write!(text, "\nwritten to {}", self.output.display());
+        if let Some(folder) = &self.report {
+            let _ = write!(text, ", with a report in {}", folder.join(report::PAGE).display());
+        }
+        text.push('\n');
         text
     }
 }

@@ -20,6 +20,7 @@ mod output;
 mod plot;
 mod predict;
 mod progress;
+mod report;
 mod schema;
 mod simulate;
 mod style;

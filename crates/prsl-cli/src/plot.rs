@@ -128,7 +128,7 @@ impl Arguments {
         let settings = Settings { limits: question.limits(), ..Settings::default() };
         let mut comparison = Comparison::compile(model, self.engine, &settings)?;
         comparison.read(labeled::open(model, question, truth)?, |_, _| Ok(()))?;
-        Ok(figures::reliability(&comparison))
+        Ok(figures::reliability(&comparison.evaluations()))
     }
 }
 

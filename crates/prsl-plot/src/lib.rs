@@ -35,3 +35,4 @@ pub use bars::{Bar, BarChart};
 pub use curve::{LearningCurve, Series};
 pub use graph::RuleGraph;
 pub use reliability::ReliabilityDiagram;
+pub use svg::escape;

@@ -167,8 +167,12 @@ pub(crate) fn rounded(text: &str) -> String {
     shown + rest
 }
 
-/// Text that XML reads as it is; characters that XML cannot have are replaced.
-pub(crate) fn escape(text: &str) -> String {
+/// Text that XML and HTML read as it is; characters that XML cannot have are replaced.
+///
+/// ```
+/// assert_eq!(prsl_plot::escape("a < b & c"), "a &lt; b &amp; c");
+/// ```
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

@@ -55,7 +55,7 @@ pub fn random_model(settings: &RandomModel, seed: u64) -> (Model, ChaCha8Rng) {
     for index in 0..settings.n_rules {
         let rule = random_rule(&scope, &mut rng);
         let rule = if rng.random_bool(0.3) { rule.named(format!("rule {index}")) } else { rule };
-        builder = builder.add_rule(rule);
+        builder = builder.add_rule(rule.fixed(index % 4 == 3));
     }
     builder = random_combinations(builder, &scope, settings.max_typical, seed);
     (builder.build().expect("random models are valid"), rng)

@@ -214,6 +214,9 @@ struct RuleEntry<'a> {
     /// The probability that the rule holds.
     #[schemars(range(min = 0, max = 1))]
     probability: f64,
+    /// Whether learning leaves the rule as it is, even where rules are learned anew; false if absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    fixed: bool,
     /// A formula in the rule language, such as `high & standing -> overhead`.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "String")]
@@ -382,7 +385,7 @@ impl<'a> RuleEntry<'a> {
             Body::NoisyOr(noisy_or) => (None, Some(InhibitionEntry::of_noisy_or(model, noisy_or))),
         };
         let name = rule.name().map(Cow::from);
-        RuleEntry { name, probability: rule.probability(), formula, noisy_or }
+        RuleEntry { name, probability: rule.probability(), fixed: rule.is_fixed(), formula, noisy_or }
     }
 
     fn into_rule(self, labels: &Model, names: &Names<'_>) -> Result<Rule, String> {
@@ -398,7 +401,7 @@ impl<'a> RuleEntry<'a> {
             (Some(_), Some(_)) => return Err("both `formula` and `noisy_or` are given; keep one".to_owned()),
             (None, None) => return Err("neither `formula` nor `noisy_or` is given; add one".to_owned()),
         };
-        let rule = Rule::new(self.probability, body);
+        let rule = Rule::new(self.probability, body).fixed(self.fixed);
         Ok(match self.name {
             Some(name) => rule.named(name),
             None => rule,

@@ -25,6 +25,7 @@ mod names;
 mod noisy_or;
 mod posterior;
 mod rule;
+mod sentence;
 pub mod simulate;
 mod text;
 

@@ -34,6 +34,23 @@ fn the_worked_example_is_explained() {
 }
 
 #[test]
+fn every_rule_has_a_sentence() {
+    for seed in 0..300 {
+        let (model, _) = prsl_testkit::random_model(&prsl_testkit::RandomModel::default(), seed);
+        for rule in model.rule_ids() {
+            let sentence = model.rule_sentence(rule);
+            assert!(
+                !sentence.is_empty() && !sentence.contains("NaN") && !sentence.contains('\n'),
+                "{sentence}"
+            );
+        }
+        for combination in model.typical() {
+            assert!(model.combination_sentence(combination).ends_with(" times"));
+        }
+    }
+}
+
+#[test]
 fn the_worked_example_is_json() {
     insta::assert_snapshot!(rounded(&worked_example().to_json()));
 }

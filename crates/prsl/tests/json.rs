@@ -15,6 +15,7 @@ label posture: upright, bent prior 0.9, 0.1
 rule 0.8: high & standing -> overhead
 rule 0.9 reach: normal -> hands in {centered, low}
 noisy_or 0.999 lifts: overhead 0.07, high 0.2, gait 0.9
+fixed rule 1: walking <-> gait
 
 typical 3.5: walking, gait, centered, bent
 typical 1e17: overhead, standing, high, alarm, upright
@@ -149,6 +150,8 @@ fn what_is_wrong_is_said_clearly() {
         rules(r#"{"probability": 1.5, "formula": "rain"}"#),
         rules(r#"{"probability": "high", "formula": "rain"}"#),
         rules(r#"{"probability": 1}"#),
+        rules(r#"{"probability": 1, "formula": "rain", "fixed": "yes"}"#),
+        rules(r#"{"probability": 1, "formula": "rain", "fixed": null}"#),
         rules(r#"{"probability": 1, "formula": "rain", "noisy_or": []}"#),
         rules(r#"{"probability": 1, "noisy_or": []}"#),
         rules(r#"{"probability": 1, "noisy_or": [["weather", "rain", 0]]}"#),

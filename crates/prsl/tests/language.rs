@@ -54,6 +54,47 @@ expect standing, high => overhead > 0.6       # a unit test of the rule base
 }
 
 #[test]
+fn a_rule_that_learning_leaves_alone_says_so() {
+    let text = "\
+label a
+label \"fixed\"
+
+fixed rule 0.8 firm: a -> \"fixed\"
+rule 0.8: a
+fixed noisy_or 0.9: a 0.1, \"fixed\"=no 0.2
+";
+    let model = Model::parse(text).unwrap();
+    assert_eq!(model.to_string(), text);
+    assert_eq!(prsl::format(text).unwrap(), text);
+    assert_eq!(prsl::format("label a\n  fixed  rule 0.5 :\na").unwrap(), "label a\nfixed rule 0.5:\n    a\n");
+    let is_fixed = |model: &Model| model.rules().iter().map(prsl::Rule::is_fixed).collect::<Vec<_>>();
+    assert_eq!(is_fixed(&model), [true, false, true]);
+    // Labels may come and go.
+    let edited = model.edit().binary_label("new").rule("new", 0.6).build().unwrap();
+    assert_eq!(is_fixed(&edited), [true, false, true, false]);
+    assert_eq!(is_fixed(&model.without_calibrators()), [true, false, true]);
+    let span = Document::parse(text).unwrap().rule_span(prsl::RuleId::new(0));
+    assert_eq!(&text[span], "fixed rule 0.8 firm: a -> \"fixed\"");
+}
+
+#[test]
+fn only_rules_can_be_fixed() {
+    let text = "\
+label a
+fixd rule 0.8: a
+fixed rul 0.8: a
+fixed typical 2: a
+fixed 0.8: a
+fixed fixed rule 0.8: a
+fixed
+rule 0.8: a
+rule fixed 0.8: a
+fixed label b
+";
+    insta::assert_snapshot!(diagnostics(text).render("fixed.prsl"));
+}
+
+#[test]
 fn operators_bind_from_tight_to_loose() {
     same(
         "!walking & gait | high xor alarm -> bent <-> low",

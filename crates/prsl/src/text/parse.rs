@@ -24,7 +24,8 @@ use crate::noisy_or::{Inhibition, NoisyOr};
 use crate::rule::{Body, Rule};
 
 /// The words that begin a statement.
-pub(super) const STATEMENTS: [&str; 6] = ["label", "calibrate", "rule", "noisy_or", "typical", "expect"];
+pub(super) const STATEMENTS: [&str; 7] =
+    ["label", "calibrate", "fixed", "rule", "noisy_or", "typical", "expect"];
 /// A combination in which every label is `no`, where nothing is called like this.
 pub(super) const NONE: &str = "none";
 /// The words that cannot be names unless quoted.
@@ -127,7 +128,7 @@ pub(super) fn document(source: &str) -> Result<Document> {
                 .make_room(labels.len(), &cursor)
                 .and_then(|()| typical_statement(&mut cursor))
                 .and_then(|combination| typical.add(combination, span_of(statement), source, errors.len())),
-            Some("rule" | "noisy_or") => rule_statement(&mut cursor).and_then(|(rule, name_span)| {
+            Some("fixed" | "rule" | "noisy_or") => rule_statement(&mut cursor).and_then(|(rule, name_span)| {
                 if let (Some(name), Some(span)) = (rule.name(), name_span)
                     && let Some(first) = rule_names.insert(name.to_owned(), statement[0].span.start)
                 {
@@ -140,7 +141,7 @@ pub(super) fn document(source: &str) -> Result<Document> {
                 Ok(())
             }),
             _ => Err(cursor.expected(
-                "a line that begins with `label`, `calibrate`, `rule`, `noisy_or`, `typical` or `expect`",
+                "a line that begins with `label`, `calibrate`, `rule`, `noisy_or`, `fixed`, `typical` or `expect`",
             )),
         };
         comparisons = cursor.comparisons.get();
@@ -320,11 +321,12 @@ fn label_settings(cursor: &mut Cursor<'_>, mut label: Label) -> Parsed<Label> {
     Ok(label)
 }
 
-/// `rule P [NAME]: FORMULA` or `noisy_or P [NAME]: ATOM Q, ...`; also the span of the name.
+/// `[fixed] rule P [NAME]: FORMULA` or `[fixed] noisy_or P [NAME]: ATOM Q, ...`; also the span of the name.
 fn rule_statement(cursor: &mut Cursor<'_>) -> Parsed<(Rule, Option<Range<usize>>)> {
+    let is_fixed = cursor.eat_word("fixed");
     let noisy = cursor.eat_word("noisy_or");
-    if !noisy {
-        cursor.advance();
+    if !noisy && !cursor.eat_word("rule") {
+        return Err(cursor.expected_one_of(&["rule", "noisy_or"]));
     }
     let probability = cursor.probability("the rule's probability")?;
     let name = match cursor.sign() {
@@ -334,7 +336,7 @@ fn rule_statement(cursor: &mut Cursor<'_>) -> Parsed<(Rule, Option<Range<usize>>
     cursor.expect_sign(Sign::Colon)?;
     let body = if noisy { Body::NoisyOr(inhibitions(cursor)?) } else { Body::Formula(cursor.formula()?) };
     cursor.finish(if noisy { "`,` or the next line" } else { "an operator or the next line" })?;
-    let rule = Rule::new(probability, body);
+    let rule = Rule::new(probability, body).fixed(is_fixed);
     Ok(match name {
         Some((name, span)) => (rule.named(name), Some(span)),
         None => (rule, None),
@@ -626,6 +628,20 @@ impl<'a> Cursor<'a> {
                 diagnostic.with_help("a name that starts with a digit is written in double quotes")
             }
             _ => diagnostic,
+        }
+    }
+
+    /// The same where only these keywords may stand.
+    fn expected_one_of(&self, keywords: &[&str]) -> Diagnostic {
+        let quoted: Vec<String> = keywords.iter().map(|keyword| format!("`{keyword}`")).collect();
+        let diagnostic = Diagnostic { help: None, ..self.expected(&quoted.join(" or ")) };
+        let near = match self.kind() {
+            Kind::Word(word) => nearest(word, keywords.iter().copied()),
+            _ => None,
+        };
+        match near {
+            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            None => diagnostic,
         }
     }
 

@@ -123,14 +123,15 @@ fn map(points: &[(f64, f64)]) -> String {
     points.iter().map(point).collect::<Vec<_>>().join(" ")
 }
 
-/// A whole rule: `rule 0.9 reach: normal -> hands in {centered, low}`.
+/// A whole rule: `rule 0.9 reach: normal -> hands in {centered, low}`, with `fixed` in front if it is.
 pub(crate) fn rule(names: &Names<'_>, rule: &Rule) -> String {
     let keyword = match rule.body() {
         Body::Formula(_) => "rule",
         Body::NoisyOr(_) => "noisy_or",
     };
     let called = rule.name().map_or_else(String::new, |called| format!(" {}", name(called)));
-    format!("{keyword} {}{called}: {}", number(rule.probability()), body(names, rule.body()))
+    let fixed = if rule.is_fixed() { "fixed " } else { "" };
+    format!("{fixed}{keyword} {}{called}: {}", number(rule.probability()), body(names, rule.body()))
 }
 
 /// What a rule says.

@@ -125,10 +125,12 @@ fn rule(sizes: Vec<usize>, binary: Vec<bool>) -> impl Strategy<Value = String> {
             format!("noisy_or {p:?}: {}", terms.join(", "))
         })
     };
-    prop_oneof![
+    let stated = prop_oneof![
         4 => (probability(), formula(sizes, binary)).prop_map(|(p, formula)| format!("rule {p:?}: {formula}")),
         1 => noisy_or,
-    ]
+    ];
+    (prop::bool::weighted(0.2), stated)
+        .prop_map(|(is_fixed, rule)| if is_fixed { format!("fixed {rule}") } else { rule })
 }
 
 /// Up to three combinations, no two of them the same.
