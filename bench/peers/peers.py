@@ -40,6 +40,7 @@ LOOPY_TOLERANCE = 1e-3
 # toulbar2 counts costs in integers: -ln(weight) times 10 to this, each truncated.
 DECIMALS = 7
 MEMORY = 8 << 30
+ALL_SIZES = range(1000)
 
 
 class Disagreement(Exception):
@@ -547,6 +548,15 @@ def check_among_peers(peer: Peer, case: Case, outcome: Outcome, earlier: dict[st
             sys.exit(f"DISAGREEMENT between {peer.name} and {name}: {case.name} row {row + 1}: log weights {weights}")
 
 
+def patience(peer: Peer, quick: bool) -> tuple[float, int, int, int]:
+    """Seconds and rows for a model, the most that a tool may take for it, and for all models of a size."""
+    if quick:
+        return 0.5, 20, 4, 5
+    if issubclass(peer.tool, Toulbar2):
+        return math.inf, 100, 200, 1000  # every explanation is compared
+    return 3.0, 100, 30, 60
+
+
 def children_seconds() -> float:
     """CPU time of all tools so far."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -558,13 +568,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="with the models in `models`; gets `peers.json`")
     parser.add_argument("--quick", action="store_true", help="few rows, little patience")
+    parser.add_argument("--questions", nargs="+", default=["marginals", "mpe", "loopy"], help="only these")
+    parser.add_argument("--labels", nargs="+", type=int, help="only models of these sizes")
     arguments = parser.parse_args()
-    budget, max_rows, limit, size_limit = (0.5, 20, 4, 5) if arguments.quick else (3.0, 100, 30, 60)
     cases = [Case(**json.loads(path.read_text())) for path in sorted((arguments.folder / "models").glob("*.json"))]
     results, explanations = [], {}
     for peer in PEERS:
         asked = [case for case in cases if peer.question in case.questions and case.n_labels <= peer.max_labels]
-        for n_labels in sorted({case.n_labels for case in asked}):
+        if peer.question not in arguments.questions:
+            continue
+        budget, max_rows, limit, size_limit = patience(peer, arguments.quick)
+        for n_labels in sorted({case.n_labels for case in asked}.intersection(arguments.labels or ALL_SIZES)):
             end = children_seconds() + size_limit
             for case in (case for case in asked if case.n_labels == n_labels):
                 if children_seconds() > end:

@@ -21,7 +21,7 @@ use prsl_testkit::{golden, simulated};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Rows of a model, and how many of their answers are written for others to check.
+/// Rows of a model, and how many of their marginals are written for others to check; explanations all are.
 const ROWS: usize = 100;
 const ANSWERS: usize = 10;
 /// Of this many seconds and rows: a row that takes longer is measured in a batch of so many.
@@ -106,7 +106,7 @@ enum Answers {
 }
 
 impl Answers {
-    /// The first answers, as `peers.py` reads them; `final` says that an engine got where it aims to.
+    /// Answers, as `peers.py` reads them; `final` says that an engine got where it aims to.
     fn to_json(&self) -> Value {
         match self {
             Answers::Marginals(posteriors) => (0..posteriors.n_rows().min(ANSWERS))
@@ -116,7 +116,6 @@ impl Answers {
                 .collect(),
             Answers::Best(best) => best
                 .iter()
-                .take(ANSWERS)
                 .flatten()
                 .map(|best| json!({"assignment": best.assignment, "final": best.is_optimal()}))
                 .collect(),

@@ -157,11 +157,23 @@ impl Model {
     }
 
     /// The same model without calibrators, for raw beliefs.
+    ///
+    /// ```
+    /// use prsl::Model;
+    ///
+    /// let model = Model::parse("label a\nlabel b\ncalibrate a platt 2 0\ntypical 3: a, b")?;
+    /// let raw = model.without_calibrators();
+    /// assert_eq!(raw.typical(), model.typical());
+    /// assert_ne!(raw.calibrator(raw.find_label("a")?), model.calibrator(model.find_label("a")?));
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
     pub fn without_calibrators(&self) -> Self {
         let plain = |label: &Label| label.clone().with_calibrator(Calibrator::Identity);
         let labels = self.labels().iter().map(plain).collect();
         let (rules, expectations) = (self.rules().to_vec(), self.expectations().to_vec());
-        Self::from_parts(labels, rules, expectations).expect("less to check than before")
+        let model = Self::from_parts(labels, rules, expectations);
+        let model = model.and_then(|model| model.with_typical(self.typical().to_vec()));
+        model.expect("less to check than before")
     }
 
     /// The ids of all labels, in order.

@@ -100,6 +100,8 @@ impl Default for Learner {
     }
 }
 
+/// The most inhibition probabilities to learn from a row.
+const MOST_PER_ROW: usize = 5;
 /// So many sizes in a row may gain nothing before the rest is left out.
 const PATIENCE: usize = 2;
 
@@ -220,7 +222,8 @@ impl Learner {
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
         let base = &self.calibrated(base, train)?;
-        while let Some(candidate) = self.next(base.labels().len(), &progress.done) {
+        let sizes = self.affordable(base, train);
+        while let Some(candidate) = self.next(&sizes, &progress.done) {
             let mut task = Task::new(self, candidate, base, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
@@ -245,8 +248,19 @@ impl Learner {
         self.sizes.len() + usize::from(self.typical)
     }
 
+    /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn.
+    fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
+        let sizes = self.sizes.iter().map(|size| size.at_most(base.labels().len()));
+        let most = MOST_PER_ROW * train.n_rows();
+        sizes
+            .enumerate()
+            .filter(|(at, size)| *at == 0 || size.n_parameters(base) <= most)
+            .map(|(_, size)| size)
+            .collect()
+    }
+
     /// What to try next: larger sizes until two in a row gain nothing, then the best without combinations.
-    fn next(&self, n_labels: usize, done: &[Climb]) -> Option<Candidate> {
+    fn next(&self, sizes: &[Size], done: &[Climb]) -> Option<Candidate> {
         let is_plain = |climb: &Climb| self.typical && !climb.candidate.typical;
         if done.iter().any(is_plain) {
             return None;
@@ -255,8 +269,8 @@ impl Learner {
             .rev()
             .max_by(|&a, &b| done[a].best_validation.total_cmp(&done[b].best_validation));
         let gains = best.is_none_or(|best| done.len() - best <= PATIENCE);
-        match self.sizes.get(done.len()) {
-            Some(&size) if gains => Some(Candidate { size: size.at_most(n_labels), typical: self.typical }),
+        match sizes.get(done.len()) {
+            Some(&size) if gains => Some(Candidate { size, typical: self.typical }),
             _ => {
                 best.filter(|_| self.typical).map(|best| Candidate { typical: false, ..done[best].candidate })
             }
@@ -301,9 +315,13 @@ impl Learner {
         Ok(())
     }
 
-    /// The base with calibrators that are fitted alone, if that is how it is to be calibrated.
+    /// The base with calibrators that are fitted alone, unless it is calibrated already.
     fn calibrated(&self, base: &Model, train: &Examples) -> Result<Model> {
-        let Calibrating::Alone(method) = self.calibrate else { return Ok(base.clone()) };
+        let method = match self.calibrate {
+            Calibrating::Given => return Ok(base.clone()),
+            Calibrating::Alone(method) => method,
+            Calibrating::Joint => CalibrationMethod::Platt,
+        };
         let mut builder = base.edit();
         for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
             let data = CalibrationData::of_label(train.beliefs(), label, train.truths())?;

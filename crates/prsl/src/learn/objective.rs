@@ -29,6 +29,8 @@
 //! ∂ ln Z / ∂ qⱼ(m) = (1 − 2p) Z(fₖ → Qₖ, Lⱼ = m) / Z
 //! ```
 
+use std::sync::Mutex;
+
 use rayon::prelude::*;
 
 use super::calibration::Calibration;
@@ -57,6 +59,8 @@ pub(crate) struct Problem {
     /// Whether ln Z is Bethe's, by loopy propagation between the rules and the labels: no rule is in a clique then.
     pub(crate) is_loopy: bool,
     pub(crate) n_parameters: usize,
+    /// Room that is not in use: to ask for it anew for each batch takes longer than to sweep.
+    pub(crate) spare: Mutex<Vec<Sweep>>,
 }
 
 /// A learned rule, and the labels that it is not connected with: where their q, all 1, are among the parameters.
@@ -178,7 +182,9 @@ impl Problem {
             .map(|chunk| {
                 let mut pass = Pass::new(self, parameters, tables, weights.as_deref(), data, with_gradient);
                 chunk.chunks(LANES).for_each(|group| pass.group(group));
-                pass.sums
+                let Pass { sums, sweep, .. } = pass;
+                self.spare.lock().expect("no sweep panics").push(sweep);
+                sums
             })
             .collect();
         let mut chunks = chunks.into_iter();
@@ -191,6 +197,7 @@ impl Problem {
     /// Brings the rules home: to the cliques of a tree that has been made for them, or to none.
     pub(crate) fn arrange(&mut self, tree: CliqueTree) {
         self.tree = tree;
+        self.spare = Mutex::default();
         self.of_clique = vec![Vec::new(); self.tree.cliques.len()];
         for (index, rule) in self.rules.iter_mut().enumerate() {
             let is_wide = matches!(rule.silence, Silence::Wide(_));
@@ -302,7 +309,8 @@ impl<'a> Pass<'a> {
         data: &'a Rows,
         with_gradient: bool,
     ) -> Self {
-        let sweep = Sweep::new(&problem.tree);
+        let spare = problem.spare.lock().expect("no sweep panics").pop();
+        let sweep = spare.unwrap_or_else(|| Sweep::new(&problem.tree));
         let n_categories = sweep.beliefs.len();
         let n_combinations = combinations.map_or(0, <[f64]>::len);
         let room = |n: usize| vec![0.0; if with_gradient { n } else { 0 }];
@@ -840,6 +848,7 @@ mod tests {
             reaches,
             is_loopy: false,
             n_parameters,
+            spare: Mutex::default(),
         };
         problem.arrange(tree);
         Case { problem, parameters, rows }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Mutex;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +19,7 @@ use super::paper::{Few, loopy_tree};
 use super::scopes::{Association, thin_tree};
 use super::typical::Typical;
 use crate::belief::BeliefOrigin;
-use crate::calibrate::{Calibrate, CalibrationData, CalibrationMethod, Calibrator};
+use crate::calibrate::{Calibrate, Calibrator};
 use crate::error::Result;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
@@ -46,6 +47,19 @@ pub enum Size {
 impl Size {
     /// Nothing new: only what is there already is learned.
     pub const NOTHING: Self = Self::Thin { width: 0, rules_per_group: 0, wide: 0 };
+
+    /// How many inhibition probabilities it has, about.
+    pub(crate) fn n_parameters(self, model: &Model) -> usize {
+        let (n_labels, n_categories) = (model.labels().len().max(1), model.n_categories());
+        match self {
+            Self::Thin { width, rules_per_group, wide } => {
+                let n_groups = n_labels.saturating_sub(width).max(1);
+                let of_group = (width + 1) * n_categories / n_labels;
+                n_groups * rules_per_group * of_group + wide * n_categories
+            }
+            Self::Paper { rules } => rules * n_categories,
+        }
+    }
 
     /// The same where there are no more labels than this.
     pub(crate) fn at_most(self, n_labels: usize) -> Self {
@@ -98,7 +112,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// What a candidate adds to `base`.
+    /// What a candidate adds to `base`, which has calibrators already where they are to be learned.
     pub(crate) fn new(
         settings: &Learner,
         candidate: Candidate,
@@ -110,7 +124,7 @@ impl Task {
         let mut start = Start::default();
         let mut calibrations = Vec::with_capacity(sizes.len());
         for label in base.label_ids() {
-            calibrations.push(settings.calibration(base, label, train, &mut start)?);
+            calibrations.push(settings.calibration(base, label, train, &mut start));
         }
         let is_loopy = settings.gradients == Gradients::Loopy;
         let experts: Vec<Vec<usize>> = base
@@ -156,6 +170,7 @@ impl Task {
             reaches,
             is_loopy,
             n_parameters: 0,
+            spare: Mutex::default(),
         };
         let few = match size {
             Size::Thin { .. } => {
@@ -202,30 +217,23 @@ impl Task {
 }
 
 impl Learner {
-    /// A calibrator to be learned, which begins where it is best without rules.
-    fn calibration(
-        &self,
-        model: &Model,
-        label: LabelId,
-        train: &Examples,
-        start: &mut Start,
-    ) -> Result<Calibration> {
-        let n = model.label(label).n_categories();
-        if self.calibrate != Calibrating::Joint || model.label(label).classifier().is_none() {
-            return Ok(Calibration::Identity);
+    /// A calibrator to be learned, which begins where it is best without rules: where the model has it.
+    fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Calibration {
+        let label = model.label(label);
+        if self.calibrate != Calibrating::Joint || label.classifier().is_none() {
+            return Calibration::Identity;
         }
-        let method = CalibrationMethod::Platt.suited_to(n);
-        let fitted = CalibrationData::of_label(train.beliefs(), label, train.truths())?.fit(method)?;
         let first = start.parameters.len();
         let range = Range { learning_rate: self.other_rate, low: -FAR, high: FAR };
-        for value in fitted.parameters() {
-            start.add(
-                value.clamp(-FAR, FAR),
-                range,
-                Pull { to: value, strength: self.pull / total(train), slope: 0.0 },
-            );
+        for value in label.calibrator().parameters() {
+            let pull = Pull { to: value, strength: self.pull / total(train), slope: 0.0 };
+            start.add(value.clamp(-FAR, FAR), range, pull);
         }
-        Ok(if n == 2 { Calibration::Platt(first) } else { Calibration::Dirichlet(first) })
+        match label.calibrator() {
+            Calibrator::Platt { .. } => Calibration::Platt(first),
+            Calibrator::Dirichlet(_) => Calibration::Dirichlet(first),
+            _ => Calibration::Identity,
+        }
     }
 
     /// A rule about these labels, to be learned from scratch.
