@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
-use prsl::{CalibrationMethod, Label, Model};
+use prsl::{CalibrationMethod, Calibrator, Label, Model};
 use prsl_data::{BeliefOptions, TableReader, Target};
 
 use crate::arguments::usage;
@@ -416,9 +416,14 @@ impl Arguments {
             let _ = writeln!(text, "    {what:<34} {value:>9.4}");
         };
         line("beliefs alone", learned.beliefs_alone);
-        let kept =
-            if base.rules().is_empty() { "calibrated beliefs" } else { "calibrated beliefs, your rules" };
-        line(kept, learned.base_alone);
+        let is_raw = self.learner().calibrate == Calibrating::Given
+            && base.labels().iter().all(|label| *label.calibrator() == Calibrator::Identity);
+        match (is_raw, base.rules().is_empty()) {
+            (true, true) => {}
+            (true, false) => line("with your rules", learned.base_alone),
+            (false, true) => line("calibrated beliefs", learned.base_alone),
+            (false, false) => line("calibrated beliefs, your rules", learned.base_alone),
+        }
         line("learned", learned.validation_before_rounding);
         line("learned, rounded as written", learned.validation);
         if n_rules > 0 {

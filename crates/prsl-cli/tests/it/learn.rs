@@ -28,6 +28,16 @@ fn twins(n_rows: usize) -> Folder {
     Folder::new(&[("beliefs.csv", &beliefs), ("truth.csv", &truth)])
 }
 
+fn write(folder: &Folder, name: &str, text: &str) {
+    std::fs::write(folder.path(name), text).expect("a file");
+}
+
+fn refused(folder: &Folder, arguments: &str, complaint: &str) {
+    let run = folder.prsl(arguments);
+    assert_ne!(run.code, 0, "{run}");
+    assert!(run.stderr.contains(complaint), "{run}");
+}
+
 #[test]
 fn a_new_model_takes_its_labels_from_the_beliefs() {
     let folder = twins(200);
@@ -74,6 +84,82 @@ fn a_killed_run_goes_on_where_it_was() {
     child.wait().expect("a child of ours");
     folder.prsl(&format!("{arguments} --checkpoint run --resume -o resumed.prsl")).done();
     assert_eq!(folder.read("resumed.prsl"), folder.read("whole.prsl"));
+}
+
+#[test]
+fn a_checkpoint_of_another_run_is_refused() {
+    let folder = twins(40);
+    let run = "learn beliefs.csv truth.csv --checkpoint run --steps 40 -o out.prsl --rules";
+    folder.prsl(&format!("{run} 1 --max-seconds 0")).done();
+    let complaint = "of other rows, another model or other settings; begin anew";
+    refused(&folder, &format!("{run} 2 --resume"), complaint);
+}
+
+#[test]
+fn the_papers_recipe_has_settings_of_its_own() {
+    let folder = twins(200);
+    let run = "learn beliefs.csv truth.csv --steps 200 --learning-rate 0.02 -o out.prsl";
+    let done =
+        folder.prsl(&format!("{run} --recipe paper --rules 3 --j0 2 --lambda 0.9 --calibrate platt")).done();
+    assert!(done.stdout.contains("with 3 rules: "), "{done}");
+    let text = folder.read("out.prsl");
+    assert!(text.contains("calibrate left platt"), "{text}");
+    assert!(!text.contains("typical"), "{text}");
+    let loopy = folder.prsl(&format!("{run} --recipe paper --rules 3 --gradients loopy"));
+    assert_eq!(loopy.code, 0, "{loopy}");
+    assert!(loopy.stderr.contains("warning: gradients by loopy propagation"), "{loopy}");
+    for (flags, complaint) in [
+        ("--recipe paper --width 2", "--j0 says how many labels a rule has at most"),
+        ("--recipe paper --wide 1", "--wide is for --recipe thin"),
+        ("--gradients loopy", "--gradients loopy is for --recipe paper; a thin tree is always exact"),
+        ("--calibrate plat", "expected joint, none, or one of auto, temperature, platt"),
+        ("--wide 11", "a number from 0 to 10 is needed"),
+    ] {
+        refused(&folder, &format!("{run} {flags}"), complaint);
+    }
+    refused(&folder, &format!("{run} --recipe paper --gamma0 0.9"), "setting `gamma0` is 0.9, expected");
+}
+
+#[test]
+fn rows_count_as_much_as_their_weights_say() {
+    // The second half contradicts the first, and counts nothing.
+    let (mut beliefs, mut truth) = ("left,right\n".to_owned(), "right,weight,left\n".to_owned());
+    for row in 0..200 {
+        let (left, right) = if row < 100 { ("1", "1") } else { ("1", "0") };
+        beliefs += "0.6,0.5\n";
+        truth += &format!("{right},{},{left}\n", if row < 100 { "1" } else { "0" });
+    }
+    let folder = Folder::new(&[("beliefs.csv", &beliefs), ("truth.csv", &truth)]);
+    let run = "learn beliefs.csv truth.csv --steps 100 -o out.prsl";
+    assert_eq!(folder.prsl(&format!("{run} --weights weight")).code, 0);
+    let run_predict = folder.prsl("predict out.prsl beliefs.csv --query mpe").done();
+    assert!(run_predict.stdout.lines().nth(1).is_some_and(|line| line.contains("yes,yes")), "{run_predict}");
+    refused(&folder, run, "the model does not know");
+    refused(&folder, &format!("{run} --weights wight"), "there is no column `wight` with weights");
+    write(&folder, "truth.csv", "right,weight,left\n1,-2,1\n");
+    refused(&folder, &format!("{run} --weights weight"), "a weight of -2, expected a number of 0 or more");
+    write(&folder, "truth.csv", "right,weight,left\n1,,1\n");
+    refused(
+        &folder,
+        &format!("{run} --weights weight"),
+        "a weight of nothing, expected a number of 0 or more",
+    );
+}
+
+#[test]
+fn what_was_learned_is_learned_anew_but_for_what_is_fixed() {
+    let folder = twins(200);
+    let base = "label left\nlabel right\nfixed noisy_or 0.9 kept: left=no 0.5, right 0.5\nnoisy_or 0.9 rough: left 0.6, right=no 0.6\n";
+    write(&folder, "base.prsl", base);
+    let run = "learn beliefs.csv truth.csv --base base.prsl --steps 200 --learning-rate 0.02 --width 1 --rules 1 -o out.prsl";
+    folder.prsl(run).done();
+    assert!(folder.read("out.prsl").contains("rough: left 0.6, right=no 0.6"), "{}", folder.read("out.prsl"));
+    folder.prsl(&format!("{run} --relearn")).done();
+    let model = Model::parse(&folder.read("out.prsl")).unwrap();
+    let named = |name: &str| model.rules().iter().find(|rule| rule.name() == Some(name)).cloned();
+    let before = Model::parse(&folder.read("base.prsl")).unwrap();
+    assert_eq!(named("kept").as_ref(), Some(&before.rules()[0]));
+    assert_ne!(named("rough").as_ref(), Some(&before.rules()[1]));
 }
 
 #[test]

@@ -227,6 +227,11 @@ impl Learner {
             let mut task = Task::new(self, candidate, base, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
+            if climb.candidate != candidate || climb.parameters.len() != task.start.parameters.len() {
+                let problem =
+                    "what was to be taken up is of other rows, another model or other settings; begin anew";
+                return Err(Error::Examples { problem: problem.to_owned() });
+            }
             let mut goes_on = true;
             let mut flow = ControlFlow::Continue(());
             while goes_on && flow.is_continue() {
@@ -345,11 +350,12 @@ impl Learner {
         let scores: Vec<&[f64]> = scored.iter().map(|(_, scores)| &scores[..]).collect();
         let n_sizes = climbs.iter().filter(|climb| climb.candidate.typical == self.typical).count();
         let mut chosen = simplest_of_the_best(&scores[..n_sizes]);
-        // Combinations are left out only where that is better than anything with them.
-        let best = scores[..n_sizes].iter().map(|scores| mean(scores)).fold(f64::NEG_INFINITY, f64::max);
-        if let Some(plain) = (n_sizes..scores.len()).find(|&plain| mean(scores[plain]) > best) {
-            chosen = plain;
-        }
+        // Combinations are left out only where that is clearly better.
+        let is_better = |plain: &usize| {
+            let (gain, error) = difference(scores[*plain], scores[chosen]);
+            gain > error
+        };
+        chosen = (n_sizes..scores.len()).find(is_better).unwrap_or(chosen);
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
         let rows = problem.rows(valid, false);
         let relearned = base.rules().iter().map(|rule| self.relearns(rule)).collect::<Vec<bool>>();
@@ -398,13 +404,19 @@ fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
     let best =
         (0..scores.len()).rev().max_by(|&a, &b| mean(scores[a]).total_cmp(&mean(scores[b]))).unwrap_or(0);
     let is_close = |candidate: &usize| {
-        let differences: Vec<f64> = scores[best].iter().zip(scores[*candidate]).map(|(a, b)| a - b).collect();
-        let n = differences.len() as f64;
-        let center = mean(&differences);
-        let variance = differences.iter().map(|d| (d - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-        center <= (variance / n).sqrt()
+        let (gain, error) = difference(scores[best], scores[*candidate]);
+        gain <= error
     };
     (0..scores.len()).find(is_close).unwrap_or(best)
+}
+
+/// The mean difference between two scores of the same rows, and its standard error.
+fn difference(a: &[f64], b: &[f64]) -> (f64, f64) {
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    let n = differences.len() as f64;
+    let center = mean(&differences);
+    let variance = differences.iter().map(|d| (d - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    (center, (variance / n).sqrt())
 }
 
 fn mean(scores: &[f64]) -> f64 {
