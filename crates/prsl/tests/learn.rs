@@ -6,6 +6,8 @@ use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Pro
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
 use prsl::{BeliefMatrix, CalibrationMethod, Evidence, Limits, Model, Normalize, Sampler, Sampling};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// Three labels of which the third is the exclusive or of the first two, and classifiers that know the first two well.
 fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
@@ -188,6 +190,34 @@ fn the_papers_recipe_is_exact_where_one_table_is_not_affordable() {
         ..Learner::paper()
     };
     check(&learner.learn(&base, &train, &valid).unwrap(), &valid);
+}
+
+/// The truth of a label is never known; only that its classifier helps to predict another label tells that they go together.
+#[test]
+fn a_label_whose_truth_is_hidden_is_told_by_the_others() {
+    let model = Model::parse("label seen\nlabel hidden\nlabel other").unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let (mut beliefs, mut truths) = (BeliefMatrix::new(&model), Vec::new());
+    for _ in 0..600 {
+        let seen = rng.random_range(0..2);
+        // Nine times out of ten they are the same.
+        let hidden = if rng.random_bool(0.9) { seen } else { 1 - seen };
+        let belief = |category: usize, sure: f64| Some(if category == 0 { sure } else { 1.0 - sure });
+        let cells = [belief(seen, 0.55), None, belief(hidden, 0.85), None, Some(0.5), None];
+        beliefs.push(&cells, Normalize::Never).unwrap();
+        truths.push(vec![Some(seen), None, Some(rng.random_range(0..2))]);
+    }
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let learned = learn(&quick(), &model, &examples).model;
+    // Its classifier is gone; its prior says nothing.
+    let blind = learned.edit().unplug("hidden").prior("hidden", [0.5, 0.5]).build().unwrap();
+    let hidden = blind.find_label("hidden").unwrap();
+    for (seen, category) in [("yes", 0), ("no", 1)] {
+        let posterior =
+            blind.infer(&Evidence::new().observe("seen", seen).belief("other", [0.5, 0.5])).unwrap();
+        let probability = posterior.marginal(hidden)[category];
+        assert!(probability > 0.65, "{seen}: {probability}, nine times out of ten it is so");
+    }
 }
 
 #[test]
