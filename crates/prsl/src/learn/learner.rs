@@ -250,7 +250,7 @@ impl Learner {
 
     /// How many candidates there are at most.
     pub fn max_candidates(&self) -> usize {
-        self.sizes.len() + usize::from(self.typical)
+        self.sizes.len() * if self.typical { 2 } else { 1 }
     }
 
     /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn.
@@ -264,22 +264,31 @@ impl Learner {
             .collect()
     }
 
-    /// What to try next: larger sizes until two in a row gain nothing, then the best without combinations.
+    /// What to try next: larger sizes until two in a row gain nothing, then the best without combinations, and if that is
+    /// better, larger sizes without them.
     fn next(&self, sizes: &[Size], done: &[Climb]) -> Option<Candidate> {
-        let is_plain = |climb: &Climb| self.typical && !climb.candidate.typical;
-        if done.iter().any(is_plain) {
-            return None;
+        let (first, plain) = done.split_at(self.n_first(done));
+        let next = |from: usize, tried: &[Climb], typical: bool| {
+            let gains = best(tried).is_none_or(|best| tried.len() - best <= PATIENCE);
+            let size = sizes.get(from + tried.len()).filter(|_| gains)?;
+            Some(Candidate { size: *size, typical })
+        };
+        if plain.is_empty()
+            && let Some(candidate) = next(0, first, self.typical)
+        {
+            return Some(candidate);
         }
-        let best = (0..done.len())
-            .rev()
-            .max_by(|&a, &b| done[a].best_validation.total_cmp(&done[b].best_validation));
-        let gains = best.is_none_or(|best| done.len() - best <= PATIENCE);
-        match sizes.get(done.len()) {
-            Some(&size) if gains => Some(Candidate { size, typical: self.typical }),
-            _ => {
-                best.filter(|_| self.typical).map(|best| Candidate { typical: false, ..done[best].candidate })
-            }
+        let best = best(first).filter(|_| self.typical)?;
+        match plain.first() {
+            None => Some(Candidate { typical: false, ..first[best].candidate }),
+            Some(plain) if plain.best_validation < first[best].best_validation => None,
+            Some(_) => next(best, plain, false),
         }
+    }
+
+    /// How many of the candidates are as they were asked for, and not without combinations to see whether that is better.
+    fn n_first(&self, done: &[Climb]) -> usize {
+        done.iter().take_while(|climb| climb.candidate.typical == self.typical).count()
     }
 
     fn pace(&self) -> Pace {
@@ -348,14 +357,14 @@ impl Learner {
             scored.push((problem, scores));
         }
         let scores: Vec<&[f64]> = scored.iter().map(|(_, scores)| &scores[..]).collect();
-        let n_sizes = climbs.iter().filter(|climb| climb.candidate.typical == self.typical).count();
-        let mut chosen = simplest_of_the_best(&scores[..n_sizes]);
-        // Combinations are left out only where that is clearly better.
-        let is_better = |plain: &usize| {
-            let (gain, error) = difference(scores[*plain], scores[chosen]);
-            gain > error
-        };
-        chosen = (n_sizes..scores.len()).find(is_better).unwrap_or(chosen);
+        let n_first = self.n_first(climbs);
+        let mut chosen = simplest_of_the_best(&scores[..n_first]);
+        if n_first < scores.len() {
+            // Combinations are left out only where that is clearly better.
+            let plain = n_first + simplest_of_the_best(&scores[n_first..]);
+            let (gain, error) = difference(scores[plain], scores[chosen]);
+            chosen = if gain > error { plain } else { chosen };
+        }
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
         let rows = problem.rows(valid, false);
         let relearned = base.rules().iter().map(|rule| self.relearns(rule)).collect::<Vec<bool>>();
@@ -417,6 +426,11 @@ fn difference(a: &[f64], b: &[f64]) -> (f64, f64) {
     let center = mean(&differences);
     let variance = differences.iter().map(|d| (d - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     (center, (variance / n).sqrt())
+}
+
+/// The best of some climbs, the first of equals.
+fn best(climbs: &[Climb]) -> Option<usize> {
+    (0..climbs.len()).rev().max_by(|&a, &b| climbs[a].best_validation.total_cmp(&climbs[b].best_validation))
 }
 
 fn mean(scores: &[f64]) -> f64 {
