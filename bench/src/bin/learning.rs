@@ -302,7 +302,7 @@ fn found_again(page: &mut Page) -> Result<()> {
             let sample = sample?.context("a row is impossible")?;
             Ok(sample[0].iter().map(|&category| Some(category)).collect())
         };
-        let truths = samples.into_iter().map(|sample| truth(sample)).collect::<Result<_>>()?;
+        let truths = samples.into_iter().map(truth).collect::<Result<_>>()?;
         let rows = Examples::new(beliefs, truths)?;
         let [train, valid, test] =
             [0..3500, 3500..4000, 4000..5000].map(|range| rows.select(&range.collect::<Vec<usize>>()));
