@@ -21,7 +21,7 @@ mod task;
 mod typical;
 mod wide;
 
-pub use climb::Look;
+pub use climb::{LOOK, Look};
 pub use examples::Examples;
 pub use learner::{Calibrating, Gradients, Learned, Learner, Progress};
 pub use paper::Paper;
