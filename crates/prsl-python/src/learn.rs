@@ -6,6 +6,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use prsl::learn::{Calibrating, Examples, Gradients, Learner, Paper, Progress};
 use prsl::{CalibrationData, CalibrationMethod};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::ask::with_threads;
 use crate::beliefs::Rows;
@@ -103,29 +104,6 @@ fn method(name: &str) -> PyResult<CalibrationMethod> {
     })
 }
 
-/// What was learned.
-#[pyclass(frozen, get_all, module = "prsl")]
-pub struct Learned {
-    /// The model.
-    model: Py<Model>,
-    /// How much was learned, in words.
-    size: String,
-    /// How often the optimizer stepped.
-    n_steps: usize,
-    /// Steps, and the mean joint log-likelihood of training rows (NaN at the start) and validation rows.
-    curve: Vec<(usize, f64, f64)>,
-    /// The mean joint log-likelihood of the validation rows under the model.
-    validation: f64,
-    /// The same for the beliefs as they were given.
-    beliefs_alone: f64,
-    /// The same for the calibrated beliefs, with the rules that were there before.
-    base_alone: f64,
-    /// For each rule: what the validation rows lose without it.
-    gains: Vec<f64>,
-    /// Whether somebody asked to stop early.
-    interrupted: bool,
-}
-
 /// Rows to learn from: beliefs as classifiers gave them, truths, and how much each row counts.
 type Data<'py> = (PyRef<'py, Rows>, PyReadonlyArray2<'py, i64>, Option<PyReadonlyArray1<'py, f64>>);
 
@@ -139,17 +117,17 @@ fn examples(data: &Data<'_>) -> Result<Examples> {
     })
 }
 
-/// Learns beside the rules of `base`. `observe` is told the number of candidates done, the size, the step and the last look every few steps; where it returns
-/// `False`, learning ends with the best so far.
+/// Learns beside the rules of `base`; what was learned, as a dictionary. `observe` is told every few steps how many candidates are
+/// done, the present size and step, and the last look; where it returns `False`, learning ends with the best so far.
 #[pyfunction]
-pub fn learn(
-    py: Python<'_>,
+pub fn learn<'py>(
+    py: Python<'py>,
     base: &Model,
     train: Data<'_>,
     valid: Data<'_>,
     settings: Settings,
     observe: Option<Py<PyAny>>,
-) -> PyResult<Learned> {
+) -> PyResult<Bound<'py, PyDict>> {
     let learner = settings.learner()?;
     let (train, valid) = (examples(&train)?, examples(&valid)?);
     let mut stopped = None;
@@ -186,18 +164,18 @@ pub fn learn(
         return Err(error);
     }
     let curve = learned.curve.iter();
-    let curve = curve.map(|look| (look.step, look.training.unwrap_or(f64::NAN), look.validation)).collect();
-    Ok(Learned {
-        model: Py::new(py, Model::of(&learned.model))?,
-        size: learned.size.to_string(),
-        n_steps,
-        curve,
-        validation: learned.validation,
-        beliefs_alone: learned.beliefs_alone,
-        base_alone: learned.base_alone,
-        gains: learned.gains,
-        interrupted,
-    })
+    let curve = curve.map(|look| (look.step, look.training, look.validation));
+    let found = PyDict::new(py);
+    found.set_item("model", Model::of(&learned.model).into_python(py)?)?;
+    found.set_item("size", learned.size.to_string())?;
+    found.set_item("n_steps", n_steps)?;
+    found.set_item("curve", curve.collect::<Vec<_>>())?;
+    found.set_item("validation", learned.validation)?;
+    found.set_item("beliefs_alone", learned.beliefs_alone)?;
+    found.set_item("base_alone", learned.base_alone)?;
+    found.set_item("gains", learned.gains)?;
+    found.set_item("interrupted", interrupted)?;
+    Ok(found)
 }
 
 /// The model with calibrators fitted to rows whose truth is known, label by label.

@@ -12,14 +12,8 @@ use pyo3::types::PyDict;
 
 use crate::errors::{Result, argument};
 
-/// Labels, and the rules that tie them together. A model does not change: `edit` makes another one.
-///
-/// >>> from prsl import Model
-/// >>> model = Model.parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")
-/// >>> posterior = model.predict({"weather": [[0.1, 0.9]], "ground": [[0.7, 0.3]]})
-/// >>> posterior["weather"].round(3)
-/// array([[0.248, 0.752]])
-#[pyclass(frozen, module = "prsl", subclass)]
+/// The compiled part of `prsl.Model`.
+#[pyclass(frozen, module = "prsl._prsl")]
 pub struct Model {
     document: Document,
     /// What answers where nothing special is asked for: compiled once.
@@ -38,6 +32,11 @@ impl Model {
     /// The model whose calibrators beliefs go through: none where they are wanted raw.
     pub fn for_beliefs(&self, raw: bool) -> prsl::Model {
         if raw { self.model().without_calibrators() } else { self.model().clone() }
+    }
+
+    /// The model as people have it, `prsl.Model`.
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        py.import("prsl._model")?.getattr("Model")?.call_method1("_of", (self,))
     }
 
     /// The engine for marginals where nothing special is asked for.
@@ -112,23 +111,11 @@ impl Model {
     }
 
     /// A copy to be changed: add and remove labels and rules, then `build`.
-    ///
-    /// >>> from prsl import Model
-    /// >>> model = Model.parse("label rain\nlabel wet")
-    /// >>> print(model.edit().rule("rain -> wet", 0.9, name="wets").build())
-    /// label rain
-    /// label wet
-    /// <BLANKLINE>
-    /// rule 0.9 wets: rain -> wet
     fn edit(&self) -> ModelBuilder {
         ModelBuilder { builder: Mutex::new(Some(self.model().edit())) }
     }
 
     /// What is questionable about the model: contradictions, rules without effect, expectations that fail.
-    ///
-    /// >>> from prsl import Model
-    /// >>> [finding.code for finding in Model.parse("label a\nlabel b\nrule 0.5: a -> b").check()]
-    /// ['no-effect']
     fn check(&self, py: Python<'_>) -> Vec<Finding> {
         let findings = py.detach(|| lint::check(&self.document));
         findings.iter().map(|finding| Finding::of(finding, self.document.source())).collect()
@@ -441,11 +428,11 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Checks everything and makes the model's text, of which Python makes the model.
-    fn _build(&self) -> PyResult<Model> {
+    /// Checks everything and makes the model.
+    fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let builder = self.builder.lock().expect("no change panics").take();
         let builder = builder.ok_or_else(|| argument("the model has been built; `edit` it again"))?;
         let build = || -> Result<Model> { Ok(Model::of(&builder.build()?)) };
-        Ok(build()?)
+        build()?.into_python(py)
     }
 }
