@@ -194,8 +194,9 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
         return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Goes on learning rules with more rows; the classifiers stay as they are. The first call fits."""
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Goes on learning rules with more rows; the classifiers stay as they are. The first call fits, and has to have all
+        classes; `classes` is there for those who give them."""
         if not hasattr(self, "stacker_"):
             return self.fit(X, y, sample_weight)
         columns, _, _ = as_columns(y)

@@ -35,10 +35,11 @@ class Target:
             raise ExamplesError(f"label `{name}` mixes values that cannot be compared: {error}") from error
         if classes.dtype == object:
             classes = np.array(classes.tolist())
-        if classes.dtype.kind == "f" and (classes == classes.astype(np.int64)).all():
-            if not is_integer(values):
-                # NaN for what is missing turned integers into floats.
-                classes = classes.astype(np.int64) if is_missing(values).any() else classes
+        if classes.dtype.kind == "f" and np.isinf(classes).any():
+            raise ExamplesError(f"label `{name}`: input contains infinity, expected classes")
+        if classes.dtype.kind == "f" and (classes == np.round(classes)).all():
+            # NaN for what is missing turns integers into floats.
+            classes = classes.astype(np.int64) if is_missing(values).any() else classes
         elif classes.dtype.kind == "f":
             raise ExamplesError(
                 f"Unknown label type: label `{name}` holds continuous values, expected classes"
@@ -90,11 +91,6 @@ def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     if values.dtype == object:
         return np.array([value is None or value != value for value in values], dtype=bool)
     return np.zeros(len(values), dtype=bool)
-
-
-def is_integer(values: npt.NDArray[Any]) -> bool:
-    """Whether values are whole numbers by their type."""
-    return values.dtype.kind in "biu"
 
 
 def as_columns(y: Any) -> tuple[npt.NDArray[Any], list[str] | None, bool]:

@@ -151,7 +151,7 @@ impl Problem {
                 [derivatives, counts, &tables.potentials].map(|all| &all[clique.entries()]);
             let mut mass = counts.to_vec();
             add_products(derivatives, potentials, &mut mass);
-            let shared = Masses::new(self, clique, rules, mass);
+            let shared = Masses::new(self, clique, mass);
             for &rule in rules.iter().filter(|&&rule| self.rules[rule].is_learned()) {
                 let Some(home) = &self.rules[rule].home else { continue };
                 let (silent, factors) = (&tables.silent[rule], &tables.factors[rule]);
@@ -167,7 +167,7 @@ impl Problem {
                 let mut others = vec![1.0; clique.size];
                 self.multiply_rules(index, tables, Some((rule, &ones)), &mut others);
                 add_products(derivatives, &others, &mut mass);
-                let own = Masses::new(self, clique, &[rule], mass);
+                let own = Masses::new(self, clique, mass);
                 self.add_mass_gradient(rule, parameters, silent, (&own, &ones), gradient);
             }
         }

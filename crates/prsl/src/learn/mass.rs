@@ -29,13 +29,14 @@ use super::table::{Cascade, Fit, add_by_category, axes, half, transpose};
 
 /// Mass by entry of a clique.
 pub(crate) struct Masses {
-    /// In the order of the clique's labels; where labels out of reach are asked for also with its halves swapped.
+    mass: Vec<f64>,
+    /// Where labels out of reach are asked for: in the order of the clique's labels, and with its halves swapped.
     orders: Vec<Order>,
 }
 
 struct Order {
     labels: Vec<usize>,
-    /// How many of them are summed out, those of a rule excepted: the slower half, or all where none are asked for out of reach.
+    /// How many of them are summed out, those of a rule excepted: the slower half.
     n_slow: usize,
     cascade: Cascade,
 }
@@ -49,24 +50,25 @@ struct Part {
 }
 
 impl Masses {
-    /// For these rules of a clique.
-    pub(crate) fn new(problem: &Problem, clique: &Clique, rules: &[usize], mass: Vec<f64>) -> Self {
+    /// Of a clique.
+    pub(crate) fn new(problem: &Problem, clique: &Clique, mass: Vec<f64>) -> Self {
+        if problem.reaches.is_empty() || !problem.is_joint() {
+            return Self { mass, orders: Vec::new() };
+        }
         let sizes: Vec<usize> = clique.labels.iter().map(|&label| problem.tree.sizes[label]).collect();
-        let reaches_out = problem.is_joint() && !problem.reaches.is_empty();
-        let n_slow = if reaches_out { half(&sizes) } else { sizes.len() };
-        let swapped = reaches_out.then(|| {
-            let (slow, fast) = sizes.split_at(n_slow);
-            let mut labels = clique.labels.clone();
-            labels.rotate_left(n_slow);
-            let table = transpose(&mass, fast.iter().product());
-            let cascade = Cascade::new(table, fast.iter().chain(slow).copied(), fast.len());
-            Order { labels, n_slow: fast.len(), cascade }
-        });
-        let firsts = rules.iter().filter_map(|&rule| Some(problem.rules[rule].home.as_ref()?.fit.first));
-        let depth = firsts.max().unwrap_or(0).min(n_slow);
-        let cascade = Cascade::new(mass, sizes.into_iter(), depth);
-        let own = Order { labels: clique.labels.clone(), n_slow, cascade };
-        Self { orders: std::iter::once(own).chain(swapped).collect() }
+        let n_slow = half(&sizes);
+        let (slow, fast) = sizes.split_at(n_slow);
+        let mut swapped = clique.labels.clone();
+        swapped.rotate_left(n_slow);
+        let order = |labels: Vec<usize>, table: Vec<f64>, slow: &[usize], fast: &[usize]| Order {
+            labels,
+            n_slow: slow.len(),
+            cascade: Cascade::new(table, slow.iter().chain(fast).copied(), slow.len()),
+        };
+        let transposed = transpose(&mass, fast.iter().product());
+        let own = order(clique.labels.clone(), mass.clone(), slow, fast);
+        let orders = vec![own, order(swapped, transposed, fast, slow)];
+        Self { mass, orders }
     }
 }
 
@@ -108,10 +110,14 @@ impl Problem {
     ) {
         let sizes = &self.tree.sizes;
         let reach = self.reaches.iter().find(|reach| reach.rule == rule && self.is_joint());
-        let n_orders = if reach.is_some() { masses.orders.len() } else { 1 };
-        let part = |order: &Order| order.part(sizes, &self.rules[rule].labels);
-        let parts: Vec<Part> = masses.orders[..n_orders].iter().map(part).collect();
-        let sums = parts[0].fit.sum_out(&parts[0].table);
+        let orders = if reach.is_some() { &masses.orders[..] } else { &[] };
+        let parts: Vec<Part> =
+            orders.iter().map(|order| order.part(sizes, &self.rules[rule].labels)).collect();
+        let sums = match (parts.first(), &self.rules[rule].home) {
+            (Some(part), _) => part.fit.sum_out(&part.table),
+            (None, Some(home)) => home.fit.sum_out(&masses.mass),
+            (None, None) => return,
+        };
         let slope: Vec<f64> = sums.iter().zip(divisors).map(|(mass, divisor)| mass / divisor).collect(); // (1)
         self.add_rule_gradient(rule, parameters, silent, &slope, gradient);
         if let Some(reach) = reach {

@@ -20,7 +20,7 @@
 //! and the same for the first term with the known labels held fast; where all are known it is a product, whose
 //! logarithm is differentiated directly. A clique's potential is the product of its rules: what it multiplies is summed
 //! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
-//! one assignment that is possible, and is not 0.
+//! one assignment that is possible, and is not 0: a combination that a rule excludes has no part in the rule's gradient.
 //!
 //! A label that a rule is not connected with has q = 1 there, and still a derivative: that of Z with the rule's factor
 //! replaced by its silence Q, one more pass for each rule that reaches out, or none if all labels are in one clique ([`super::mass`]).

@@ -22,7 +22,13 @@ pub(crate) struct Fit {
     pub(crate) first: usize,
     /// For each entry of a table over the labels that are kept, in the order of the larger one: that of the smaller one.
     entries: Vec<u32>,
+    /// The same for each entry of the larger one from the first label that is kept on; empty if it is large, where going label by
+    /// label is faster.
+    direct: Vec<u32>,
 }
+
+/// Up to so many entries, each is looked up.
+const SMALL: usize = 1 << 10;
 
 impl Fit {
     /// A table over `own` labels in one over `labels`.
@@ -30,19 +36,33 @@ impl Fit {
         let axes = axes(sizes, labels, |label| own.contains(&label));
         let kept: Vec<usize> = labels.iter().copied().filter(|label| own.contains(label)).collect();
         let first = axes.iter().position(|axis| axis.is_kept).unwrap_or(axes.len());
-        Self { axes, first, entries: projection(sizes, &kept, own) }
+        let n_entries = axes[first..].iter().fold(1_usize, |product, axis| product.saturating_mul(axis.size));
+        let direct = if n_entries <= SMALL { projection(sizes, &labels[first..], own) } else { Vec::new() };
+        Self { axes, first, entries: projection(sizes, &kept, own), direct }
     }
 
     /// Multiplies a table over the larger one's labels, all of them or from the first that is kept on.
     pub(crate) fn multiply(&self, product: &mut [f64], factors: &[f64]) {
+        if !self.direct.is_empty() {
+            for run in product.chunks_exact_mut(self.direct.len()) {
+                run.iter_mut().zip(&self.direct).for_each(|(slot, &entry)| *slot *= factors[entry as usize]);
+            }
+            return;
+        }
         let in_order: Vec<f64> = self.entries.iter().map(|&entry| factors[entry as usize]).collect();
         multiply(product, &self.axes[self.first..], &in_order);
     }
 
     /// The sums of a larger table by entry of the smaller one.
     pub(crate) fn sum_out(&self, table: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.entries.len()];
+        if !self.direct.is_empty() {
+            for run in table.chunks_exact(self.direct.len()) {
+                run.iter().zip(&self.direct).for_each(|(x, &entry)| sums[entry as usize] += x);
+            }
+            return sums;
+        }
         let in_order = sum_out(table, &self.axes);
-        let mut sums = vec![0.0; in_order.len()];
         self.entries.iter().zip(in_order).for_each(|(&entry, sum)| sums[entry as usize] = sum);
         sums
     }
