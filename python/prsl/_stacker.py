@@ -372,7 +372,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
             return everything, everything
         order = np.random.default_rng(seed).permutation(n_rows)
         parts = [np.sort(order[n_valid:]), np.sort(order[:n_valid])]
-        known = (truths >= 0).any(axis=1)
+        known = np.asarray((truths >= 0).any(axis=1), dtype=bool)
         if not all(known[part].any() for part in parts):
             everything = (found, truths, weights)
             return everything, everything

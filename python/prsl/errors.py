@@ -7,7 +7,7 @@ All of them are :class:`PrslError`, and a ``ValueError`` too.
 ...     prsl.Model.parse("label weather: sun, rain\\nrule 0.9: snow")
 ... except prsl.errors.TextError as error:
 ...     print(str(error).splitlines()[0])
-error: unknown name `snow`
+2:11: unknown category `snow`; declare it as a category of a label, or as a label of its own
 """
 
 

@@ -40,8 +40,8 @@ Numbers = npt.NDArray[np.float64]
 def joint_accuracy(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
     """The share of rows whose known truths are all predicted."""
     right, known = _hits(y_true, y_pred)
-    counted = known.any(axis=1)
-    return _mean((right | ~known).all(axis=1)[counted], sample_weight, counted)
+    counted = np.asarray(known.any(axis=1), dtype=bool)
+    return _mean(np.asarray((right | ~known).all(axis=1), dtype=bool)[counted], sample_weight, counted)
 
 
 def hamming(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
@@ -74,7 +74,7 @@ def label_log_likelihood(y_true: Any, probabilities: Any, *, classes: Any = None
         chosen = values[np.flatnonzero(known), codes[known, j]]
         with np.errstate(divide="ignore"):
             total[known] += np.maximum(np.log(np.nan_to_num(chosen)), IMPOSSIBLE)
-    counted = (codes >= 0).any(axis=1)
+    counted = np.asarray((codes >= 0).any(axis=1), dtype=bool)
     return _mean(total[counted], sample_weight, counted)
 
 
@@ -151,7 +151,7 @@ def _hits(y_true: Any, y_pred: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
 def _coded(y_true: Any, probabilities: Any, classes: Any) -> tuple[Codes, list[Numbers]]:
     """Truths as positions of classes, and probabilities label by label."""
     truth = as_columns(y_true)[0]
-    is_single = not isinstance(probabilities, (list, tuple))
+    is_single = not isinstance(probabilities, (list, tuple)) or (len(probabilities) > 0 and np.ndim(probabilities[0]) < 2)
     listed = [np.asarray(values, dtype=np.float64) for values in ([probabilities] if is_single else probabilities)]
     if len(listed) != truth.shape[1]:
         raise ArgumentError(f"there are probabilities for {len(listed)} labels, and truths for {truth.shape[1]}")

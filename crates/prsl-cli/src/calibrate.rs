@@ -142,7 +142,7 @@ impl Arguments {
         truths: &[Vec<Option<usize>>],
     ) -> Result<Option<Fit>> {
         let label = model.label(id);
-        let data = CalibrationData::of_label(rows, id, truths)?;
+        let data = CalibrationData::of_label(rows, id, truths, None)?;
         warn(label, &data.counts());
         if data.n_rows() == 0 {
             return Ok(None);

@@ -187,7 +187,12 @@ pub fn calibrate(py: Python<'_>, model: &Model, train: Data<'_>, method_name: &s
         let base = model.model();
         let mut builder = base.edit();
         for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
-            let data = CalibrationData::of_label(examples.beliefs(), label, examples.truths())?;
+            let data = CalibrationData::of_label(
+                examples.beliefs(),
+                label,
+                examples.truths(),
+                Some(examples.weights()),
+            )?;
             let calibrator = data.fit(method.suited_to(base.label(label).n_categories()))?;
             builder = builder.calibrator(base.label(label).name(), calibrator);
         }

@@ -101,6 +101,10 @@ pub enum Status {
 }
 
 impl Status {
+    /// All of them, worst last.
+    pub const ALL: [Status; 5] =
+        [Status::Ok, Status::NotProven, Status::NotConverged, Status::Imprecise, Status::Impossible];
+
     /// The name in tables: `not_proven`.
     pub fn name(self) -> &'static str {
         match self {

@@ -497,8 +497,12 @@ fn beliefs_in_priors_place_do_not_teach() {
     assert_eq!(rows.select(&[2, 0]).origin(0, alarm), Observed);
     assert_eq!(rows.slice(1..3).origin(1, alarm), Observed);
     let truths = vec![vec![Some(0), None]; 4];
-    assert_eq!(CalibrationData::of_label(&rows, alarm, &truths).unwrap().counts(), [2, 0]);
-    assert!(CalibrationData::of_label(&rows, alarm, &truths[..3]).is_err());
+    assert_eq!(CalibrationData::of_label(&rows, alarm, &truths, None).unwrap().counts(), [2, 0]);
+    assert!(CalibrationData::of_label(&rows, alarm, &truths[..3], None).is_err());
+    let mut weights = vec![1.0; truths.len()];
+    assert!(CalibrationData::of_label(&rows, alarm, &truths, Some(&weights[1..])).is_err());
+    weights.fill(0.0);
+    assert_eq!(CalibrationData::of_label(&rows, alarm, &truths, Some(&weights)).unwrap().counts(), [0, 0]);
 }
 
 #[test]

@@ -61,19 +61,27 @@ impl<'a> CalibrationData<'a> {
         Ok(Self { n_categories, rows })
     }
 
-    /// What classifiers said about one label, beside the true categories of each row; priors and observed categories do not count.
+    /// What classifiers said about one label, beside the true categories of each row and, if rows are not all worth the same, its
+    /// weight; priors and observed categories do not count.
     ///
     /// The matrix should hold raw beliefs, that is, be one of [`Model::without_calibrators`](crate::Model::without_calibrators).
-    pub fn of_label(rows: &'a BeliefMatrix, label: LabelId, truths: &[Vec<Option<usize>>]) -> Result<Self> {
+    pub fn of_label(
+        rows: &'a BeliefMatrix,
+        label: LabelId,
+        truths: &[Vec<Option<usize>>],
+        weights: Option<&[f64]>,
+    ) -> Result<Self> {
         check_rows("truths", truths.len(), rows.n_rows())?;
+        check_rows("weights", weights.map_or(truths.len(), <[f64]>::len), truths.len())?;
         let believed = |row: &usize| rows.origin(*row, label) == BeliefOrigin::Classifier;
         let known = (0..rows.n_rows()).filter(believed).filter_map(|row| {
             let truth = truths[row][label.index()]?;
-            Some((row, Row { belief: rows.belief(row, label), truth, weight: 1.0 }))
+            let weight = weights.map_or(1.0, |weights| weights[row]);
+            Some((row, Row { belief: rows.belief(row, label), truth, weight }))
         });
         let known: Vec<(usize, Row<'a>)> = known.collect();
         known.iter().try_for_each(|(row, known)| check_row(row + 1, known))?;
-        let rows_known = known.into_iter().map(|(_, known)| known).collect();
+        let rows_known = known.into_iter().map(|(_, known)| known).filter(|row| row.weight > 0.0).collect();
         Ok(Self { n_categories: rows.model().label(label).n_categories(), rows: rows_known })
     }
 

@@ -376,7 +376,8 @@ impl Learner {
         };
         let mut builder = base.edit();
         for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
-            let data = CalibrationData::of_label(train.beliefs(), label, train.truths())?;
+            let data =
+                CalibrationData::of_label(train.beliefs(), label, train.truths(), Some(train.weights()))?;
             let calibrator = data.fit(method.suited_to(base.label(label).n_categories()))?;
             builder = builder.calibrator(base.label(label).name(), calibrator);
         }
