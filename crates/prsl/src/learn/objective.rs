@@ -597,20 +597,24 @@ impl<'a> Pass<'a> {
                 let share = split.signed(part, share(split.logs[part]));
                 split.within(part, sweep, |sweep| {
                     sweep.up(&problem.tree, &tables.potentials);
-                    sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives));
+                    sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives), true);
                 });
                 add_slopes(&sweep.marginals, &share);
                 split.add_gradient(part, parameters, &sweep.marginals, &share, &mut sums.parameters);
             }
         } else {
             let share = share(self.log_rules);
-            sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives));
-            add_slopes(&sweep.marginals, &share);
+            let calibrates = problem.calibrations.iter().any(|it| *it != Calibration::Identity);
+            let derivatives = Some(&mut sums.derivatives[..]);
+            sweep.down(&problem.tree, &tables.potentials, &share, derivatives, calibrates);
+            if calibrates {
+                add_slopes(&sweep.marginals, &share);
+            }
         }
         for (reach, potentials) in problem.reaches.iter().zip(&tables.without) {
             sweep.up(&problem.tree, potentials);
             let share = share(sweep.log_total);
-            sweep.down(&problem.tree, potentials, &share, None);
+            sweep.down(&problem.tree, potentials, &share, None, true);
             let toward_silence = 1.0 - 2.0 * problem.probability(reach.rule, parameters);
             for &(label, place) in &reach.labels {
                 for (slot, marginal) in sums.parameters[place..].iter_mut().zip(sweep.marginals_of(label)) {

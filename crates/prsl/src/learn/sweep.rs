@@ -110,13 +110,14 @@ impl Sweep {
     }
 
     /// Sums down from the roots, after [`Sweep::up`]: marginals, and to `derivatives` (one per entry of every clique), where they are
-    /// wanted, is added ∂ ln Z / ∂ potential, each row times its weight.
+    /// wanted, is added ∂ ln Z / ∂ potential, each row times its weight. Without a wish for marginals, some may be left as they were.
     pub(crate) fn down(
         &mut self,
         tree: &CliqueTree,
         potentials: &[f64],
         weights: &Lane,
         mut derivatives: Option<&mut [f64]>,
+        with_marginals: bool,
     ) {
         let reciprocal = |total: Lane| total.map(|total| if total > 0.0 { 1.0 / total } else { 0.0 });
         for (index, clique) in tree.cliques.iter().enumerate().rev() {
@@ -126,6 +127,9 @@ impl Sweep {
                 if let Some(derivatives) = &mut derivatives {
                     let weights = std::array::from_fn(|l| weights[l] * share[l]);
                     halves.add_derivatives(&weights, &mut derivatives[clique.entries()]);
+                }
+                if !with_marginals {
+                    continue;
                 }
                 let (slow, n_slow, fast) = halves.marginals(potentials);
                 let blocks = |label: &usize| self.blocks[*label].clone();
