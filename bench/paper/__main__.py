@@ -9,8 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from .datasets import DATASETS, DataAbsent
+from .document import show
 from .methods import METHODS
-from .run import Plan, run
+from .report import build, write
+from .run import Plan, kept, run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -49,15 +51,30 @@ def _numbers(text: str) -> list[int]:
 def main(argv: list[str] | None = None) -> int:
     """Run, print the tables, write the report."""
     chosen = arguments(argv)
-    console = Console()
+    # Redirected to a file, tables keep their width.
+    console = Console() if sys.stdout.isatty() else Console(width=170)
     plan = Plan(
-        chosen.data, chosen.out, chosen.datasets, chosen.methods, chosen.folds, chosen.beliefs, chosen.quick, chosen.fresh
+        chosen.data,
+        chosen.out,
+        chosen.datasets,
+        chosen.methods,
+        chosen.folds,
+        chosen.beliefs,
+        chosen.quick,
+        chosen.fresh,
     )
     try:
-        run(plan, console)
+        measured = kept(plan) if chosen.report_only else run(plan, console)
     except (DataAbsent, ValueError) as error:
         print(f"benchmark: {error}", file=sys.stderr)
         return 1
+    if not measured:
+        print("benchmark: there are no results to show", file=sys.stderr)
+        return 1
+    show(build(measured), console)
+    everything = kept(plan)
+    markdown, page = write(everything, plan.out)
+    console.print(f"{len(everything)} results in {markdown} and, with figures, {page}", soft_wrap=True)
     return 0
 
 

@@ -70,7 +70,5 @@ def forest_fold(dataset: Dataset, number: int, folder: Path, trees: int | None =
         partial = kept.with_suffix(".partial.npz")
         np.savez_compressed(partial, **beliefs)
         partial.replace(kept)
-    parts = {
-        part: Part(rows, beliefs[part], arff.labels[rows], arff.features[rows]) for part, rows in split.items()
-    }
+    parts = {part: Part(rows, beliefs[part], arff.labels[rows], arff.features[rows]) for part, rows in split.items()}
     return Fold(dataset.name, number, **parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,18 @@ class Store:
             result = Result(**kept)
         except TypeError:
             return None
+        return result if settings is None or self.current(result, settings) else None
+
+    @staticmethod
+    def current(result: Result, settings: dict[str, Any]) -> bool:
+        """Whether a result was measured with these settings."""
         # Through JSON, because it turns tuples into lists.
-        if settings is not None and result.settings != json.loads(json.dumps(settings)):
-            return None
-        return result
+        return result.settings == json.loads(json.dumps(settings))
+
+    def places(self) -> list[tuple[str, int, str]]:
+        """Dataset, fold and method of every kept result."""
+        found = (re.fullmatch(r"(.+?)-(\d+)-(.+)\.json", path.name) for path in sorted(self.folder.glob("*.json")))
+        return [(match[1], int(match[2]), match[3]) for match in found if match]
 
     def save(self, result: Result) -> None:
         """Keep a result; a killed run leaves no half-written file."""

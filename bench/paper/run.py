@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,13 +39,27 @@ class Plan:
         return Store(self.out.joinpath("results", *below))
 
 
+def kept(plan: Plan) -> list[Result]:
+    """Everything on disk that was measured with the present settings, whatever the plan runs."""
+    store = plan.store
+    settings = {key: method(quick=plan.quick).settings() for key, method in METHODS.items()}
+    found = (store.load(*place) for place in store.places() if place[2] in METHODS)
+    return [result for result in found if result and store.current(result, settings[result.method])]
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process, its threads and the processes it has started and awaited."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
 def measure(method: Method, fold: Fold) -> Result:
     """Fit, predict and score one method on one fold."""
-    start = time.perf_counter()
+    start = cpu_seconds()
     chosen = method.fit(fold)
-    fitted = time.perf_counter()
+    fitted = cpu_seconds()
     prediction = method.predict(fold.test)
-    predicted = time.perf_counter()
+    predicted = cpu_seconds()
     return Result(
         dataset=fold.dataset,
         fold=fold.number,
@@ -97,12 +111,7 @@ class Source:
 def run(plan: Plan, console: Console) -> list[Result]:
     """Run what is not yet on disk and return the results of the whole plan."""
     sources = {name: Source(plan, name) for name in plan.datasets}
-    tasks = [
-        (source, key, number)
-        for source in sources.values()
-        for key in plan.methods
-        for number in source.numbers
-    ]
+    tasks = [(source, key, number) for source in sources.values() for key in plan.methods for number in source.numbers]
     store, results, skipped = plan.store, [], {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:

@@ -43,13 +43,14 @@ class LabelSetPrior(Method):
         for name, calibrate in maps.items():
             beliefs = calibrate(fold.val.beliefs)
             alone, of_truth = self._alone(beliefs), row_log_likelihood(beliefs, fold.val.truths)
-            for self.power, self.discount in product(self.powers, self.discounts):
+            for power, discount in product(self.powers, self.discounts):
+                self.power, self.discount = power, discount
                 of_set = _pick(self._seen(alone), positions)
                 for mixture in self.mixtures:
                     value = float(_mix(of_set, of_truth, mixture).mean())
                     if value > best_value:
                         best_value = value
-                        chosen = {"beliefs": name, "power": self.power, "discount": self.discount, "mixture": mixture}
+                        chosen = {"beliefs": name, "power": power, "discount": discount, "mixture": mixture}
         self.calibrate = maps[chosen["beliefs"]]
         self.power, self.discount, self.mixture = chosen["power"], chosen["discount"], chosen["mixture"]
         return chosen
@@ -79,9 +80,7 @@ class LabelSetPrior(Method):
         values = _mix(seen, alone, self.mixture)
         winner = self.sets[values.argmax(axis=1)]
         mode = np.where((values.max(axis=1) >= own_value)[:, None], winner, own).astype(np.int8)
-        joint = _mix(
-            _pick(seen, self._positions(part.truths)), row_log_likelihood(beliefs, part.truths), self.mixture
-        )
+        joint = _mix(_pick(seen, self._positions(part.truths)), row_log_likelihood(beliefs, part.truths), self.mixture)
         return Prediction(np.clip(marginals, 0.0, 1.0), (marginals > 0.5).astype(np.int8), mode, joint)
 
 
