@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-all lint bench bench-learning peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-all lint bench bench-learning benchmark peers study doc fuzz clean
 
 all: lint test doc
 
@@ -35,6 +35,10 @@ bench:
 ## Learning on the paper's datasets, where their beliefs are: accuracy and log-likelihood on rows that were not learned from.
 bench-learning:
 	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
+
+## The paper's benchmark, about an hour: target/benchmark/report.html. `make benchmark BENCHMARK=--quick` for a first impression.
+benchmark:
+	bash bench/paper/run $(BENCHMARK)
 
 ## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
 peers:

@@ -54,14 +54,14 @@ def main(argv: list[str] | None = None) -> int:
     # Redirected to a file, tables keep their width.
     console = Console() if sys.stdout.isatty() else Console(width=170)
     plan = Plan(
-        chosen.data,
-        chosen.out,
-        chosen.datasets,
-        chosen.methods,
-        chosen.folds,
-        chosen.beliefs,
-        chosen.quick,
-        chosen.fresh,
+        data=chosen.data,
+        out=chosen.out,
+        datasets=chosen.datasets,
+        methods=chosen.methods,
+        folds=chosen.folds,
+        beliefs=chosen.beliefs,
+        quick=chosen.quick,
+        fresh=chosen.fresh,
     )
     try:
         measured = kept(plan) if chosen.report_only else run(plan, console)

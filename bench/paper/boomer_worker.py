@@ -35,7 +35,7 @@ def main(task: str, answer: str, options: str) -> None:
         rules: log_likelihood(dense(model.predict_proba(data["val"], max_rules=rules)), data["val_truths"])
         for rules in wanted["rules"]
     }
-    rules = max(values, key=values.get)
+    rules = max(values, key=lambda number: values[number])
     np.savez(
         answer,
         rules=rules,

@@ -35,11 +35,9 @@ def reliability_chart(title: str, curves: list[tuple[str, dict[str, list[float]]
         ]
         # More curves than colors: the lines of a second round are paler.
         opacity = 1.0 if index < COLORS else 0.55
-        color = f'style="stroke: var(--series); opacity: {opacity}"'
-        hint = f"<title>{html.escape(name)}</title>"
-        parts.append(
-            f'<g class="series-{index % COLORS}"><polyline class="line" {color} points="{" ".join(points)}">{hint}</polyline></g>'
-        )
+        style = f"stroke: var(--series); opacity: {opacity}"
+        line = f'<polyline class="line" style="{style}" points="{" ".join(points)}">'
+        parts.append(f'<g class="series-{index % COLORS}">{line}<title>{html.escape(name)}</title></polyline></g>')
     label = f'<text x="{MARGIN + inner / 2}" y="{SIZE + 10}" text-anchor="middle">{html.escape(title)}</text>'
     return _svg(SIZE, SIZE + 16, title, "".join(parts) + label)
 
@@ -88,7 +86,7 @@ def rank_chart(title: str, ranks: Ranks, titles: dict[str, str]) -> str:
 def _groups(ranks: Ranks) -> list[tuple[float, float]]:
     """The widest runs of ranks within the critical difference."""
     values = list(ranks.average.values())
-    runs = []
+    runs: list[tuple[float, float]] = []
     for index, start in enumerate(values):
         inside = [value for value in values[index:] if value - start <= ranks.critical_difference]
         if len(inside) > 1 and (not runs or inside[-1] > runs[-1][1]):

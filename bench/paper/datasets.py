@@ -13,9 +13,9 @@ from .rule_stacker import Arff, read_arff
 
 ABSENT = """\
 no `{wanted}` under {folder}
-The datasets are those of the Mulan project: `data/multi-label` of the GitHub repository `tsoumakas/mulan` has NAME.arff
-and NAME.xml (birds: birds-train.arff followed by the rows of birds-test.arff). Put them, packed as .arff.gz or not, into
-a folder and name it with `--data FOLDER`; without files of beliefs (NAME.parquet) add `--beliefs forest`."""
+The datasets are those of the Mulan project: `data/multi-label` of the GitHub repository `tsoumakas/mulan` has
+NAME.arff and NAME.xml (birds: birds-train.arff followed by the rows of birds-test.arff). Put them, packed as .arff.gz
+or not, into a folder and name it with `--data FOLDER`; without belief files (NAME.parquet) add `--beliefs forest`."""
 
 
 class DataAbsent(Exception):
@@ -37,7 +37,6 @@ class Setting:
 
     folds: int
     forest: Forest
-    title: str = ""
 
 
 DATASETS = {

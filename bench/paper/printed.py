@@ -29,7 +29,7 @@ _TABLE = {
         BOOMER 0.183 0.024  0.188 0.005  0.041 0.003  0.011 0.001  0.046 0.001
         pRSL   0.182 0.022  0.190 0.005  0.043 0.002  0.015 0.001  0.046 0.001""",
 }
-"""The log-likelihoods are medians, of all labels together for the three small datasets and label by label for others."""
+"""The log-likelihoods are medians: of all labels together for the small datasets, label by label for the others."""
 
 
 def _parse() -> dict[tuple[str, str, str], tuple[float, float]]:

@@ -29,9 +29,10 @@ def build(results: list[Result]) -> list[Block]:
     methods = [key for key in METHODS if key in used]
     return [
         Text(
-            "Fitted on training rows, chosen on validation rows, reported on test rows; mean ± standard deviation between "
-            "folds. All methods that stack get the same beliefs. The best of a column is bold; `=` marks what is within "
-            "one standard error of it, judged by the differences fold by fold. Rows in parentheses quote the paper."
+            "Fitted on training rows, chosen on validation rows, reported on test rows; mean ± standard deviation "
+            "between folds. All methods that stack get the same beliefs. The best of a column is bold; `=` marks what "
+            "is within one standard error of it, judged by the differences fold by fold. Rows in parentheses quote the "
+            "paper."
         ),
         *(_metric_table(scores, datasets, methods, metric) for metric in METRICS),
         *_standing(scores, datasets, methods),
@@ -41,9 +42,10 @@ def build(results: list[Result]) -> list[Block]:
         Heading("Methods"),
         Points([f"{METHODS[key].title} (`{key}`): {_sentence(key)}" for key in methods]),
         Text(
-            "Where two log-likelihoods differ by hundreds, a few rows decide: a label set held to be impossible scores "
-            "ln 1e-300 = -691. Methods without a joint distribution multiply their label beliefs, so both log-likelihoods "
-            "are the same for them. `mediamill2k` is a reduction to 2000 rows and is not compared with the paper's mediamill."
+            "Where the mean of a log-likelihood is far below its median, a few rows decide: a label set held to be "
+            "impossible scores ln 1e-300 = -691. Methods without a joint distribution multiply their label beliefs, so "
+            "both log-likelihoods are the same for them. `mediamill2k` is a reduction to 2000 rows and is not compared "
+            "with the paper's mediamill."
         ),
     ]
 
@@ -113,9 +115,9 @@ def _standing(scores: Scores, datasets: list[str], methods: list[str]) -> list[B
                 f"{gap.mean:+.3f} ± {gap.error:.3f}",
                 gap.verdict,
             ]
-            rows.append(Row([Cell(text) for text in texts], printed=False))
+            rows.append(Row([Cell(text) for text in texts]))
     head = ["", "dataset", "prsl", "best of the others", "", "difference ± standard error", ""]
-    caption = "prsl at its defaults against whichever other method is best on the test rows; tied is within one standard error"
+    caption = "prsl at its defaults against the method that is best on the test rows; tied: within one standard error"
     return [Heading("Where the defaults stand"), Table(caption, head, rows)] if rows else []
 
 
@@ -137,9 +139,10 @@ def _rank_blocks(scores: Scores, datasets: list[str], methods: list[str]) -> lis
         blocks = [
             Heading("Ranks"),
             Text(
-                f"Friedman's test and Nemenyi's critical difference at 5 % over the means of {len(datasets)} datasets, not "
-                "over their folds: the folds of a dataset share most of their training rows, and tests over them would "
-                "find differences that other data would not show. So few datasets tell apart only what is far apart."
+                f"Friedman's test and Nemenyi's critical difference at 5 % over the means of {len(datasets)} datasets, "
+                "not over their folds: the folds of a dataset share most of their training rows, and tests over them "
+                "would find differences that other data would not show. So few datasets tell apart only what is far "
+                "apart."
             ),
             Table("Average ranks over datasets, 1 is best", ["", "Friedman p", "critical difference", "ranks"], rows),
             *charts,
@@ -171,9 +174,7 @@ def _calibration(scores: Scores, datasets: list[str], methods: list[str]) -> lis
         for dataset in datasets:
             folds = scores.folds(dataset, "br")
             charts.append(reliability_chart(dataset, [(f"fold {n}", folds[n].reliability) for n in sorted(folds)]))
-        caption = (
-            "Frequency of positive labels against the forests' beliefs, as in the paper's last figure; a line per fold"
-        )
+        caption = "How often labels are positive, by the forests' belief; a line per fold (the paper's last figure)"
         blocks.append(Figure(caption, charts))
     shown = [key for key in CALIBRATED if key in methods]
     if len(shown) > 1:
@@ -181,8 +182,8 @@ def _calibration(scores: Scores, datasets: list[str], methods: list[str]) -> lis
         for dataset in datasets:
             curves = []
             for key in shown:
-                folds = [result.reliability for result in scores.folds(dataset, key).values()]
-                curves.append((METHODS[key].title, pooled(folds)))
+                strata = [result.reliability for result in scores.folds(dataset, key).values()]
+                curves.append((METHODS[key].title, pooled(strata)))
             charts.append(reliability_chart(dataset, curves))
         names = ("blue", "orange", "green", "ochre", "violet")
         legend = ", ".join(f"{METHODS[key].title} {color}" for key, color in zip(shown, names))

@@ -113,6 +113,10 @@ def run(plan: Plan, console: Console) -> list[Result]:
     sources = {name: Source(plan, name) for name in plan.datasets}
     tasks = [(source, key, number) for source in sources.values() for key in plan.methods for number in source.numbers]
     store, results, skipped = plan.store, [], {}
+    if plan.fresh:
+        # All at once, so that a fresh run that is stopped goes on without `--fresh`.
+        for source, key, number in tasks:
+            store.path(source.dataset.name, number, key).unlink(missing_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("benchmark", total=len(tasks))
@@ -120,7 +124,7 @@ def run(plan: Plan, console: Console) -> list[Result]:
             method = METHODS[key](quick=plan.quick)
             name = source.dataset.name
             progress.update(bar, description=f"{name} fold {number} {method.title}")
-            result = None if plan.fresh else store.load(name, number, key, method.settings())
+            result = store.load(name, number, key, method.settings())
             if result is None and key not in skipped:
                 try:
                     result = measure(method, source.fold(number, method.needs_features))

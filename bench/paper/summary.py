@@ -59,9 +59,7 @@ class Scores:
         most = max((len(self.folds(dataset, method)) for method in methods), default=0)
         complete = [method for method in methods if most and len(self.folds(dataset, method)) == most]
         sign = 1.0 if METRICS[metric][1] else -1.0
-        return max(
-            complete, key=lambda method: sign * np.mean([*self.values(dataset, method, metric).values()]), default=None
-        )
+        return max(complete, key=lambda method: sign * (self.mean(dataset, method, metric) or 0.0), default=None)
 
     def difference(self, dataset: str, method: str, other: str, metric: str) -> Difference | None:
         """By how much `method` is better than `other`; positive is better whatever the metric."""

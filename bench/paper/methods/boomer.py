@@ -45,15 +45,13 @@ class Boomer(Method):
     def fit(self, fold: Fold) -> dict[str, Any]:
         python = os.environ.get(VARIABLE)
         if not python:
-            raise Skipped(
-                f"BOOMER needs Python 3.13 with mlrl-boomer 0.15, named by {VARIABLE}; `bench/paper/run` sets it up"
-            )
+            raise Skipped(f"{VARIABLE} names no Python 3.13 with mlrl-boomer 0.15; `bench/paper/run` sets one up")
         parts = {"train": fold.train, "val": fold.val, "test": fold.test}
         # One process fits and predicts, so that no model has to be stored; it never gets the truths of test rows.
         arrays = {name: self._inputs(part).astype(np.float32) for name, part in parts.items()}
         with tempfile.TemporaryDirectory() as folder:
             task, answer = Path(folder, "task.npz"), Path(folder, "answer.npz")
-            np.savez(task, **arrays, train_truths=fold.train.truths, val_truths=fold.val.truths)
+            np.savez(task, allow_pickle=False, **arrays, train_truths=fold.train.truths, val_truths=fold.val.truths)
             options = json.dumps({**self.settings(), "seed": self.seed + 1})
             done = subprocess.run(
                 [python, str(WORKER), str(task), str(answer), options], capture_output=True, text=True

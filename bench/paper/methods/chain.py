@@ -17,7 +17,7 @@ class Chain(Method):
     """Forests in the order of the labels; what they say together is a joint distribution.
 
     The joint likelihood of a row follows its true labels down the chain; the prediction follows the decisions made on
-    the way. Every link is Platt-scaled on its out-of-bag beliefs if that serves the joint likelihood of validation rows.
+    the way. The links are Platt-scaled on out-of-bag beliefs if that serves the joint likelihood of validation rows.
     """
 
     key, title, needs_features = "chain", "Classifier chain", True
@@ -32,8 +32,6 @@ class Chain(Method):
 
     def fit(self, fold: Fold) -> dict[str, Any]:
         train, val = fold.train, fold.val
-        if train.features is None:
-            raise Skipped("the classifier chain needs the features of the ARFF file")
         setting = setting_of(fold.dataset, self.trees)
         self.smallest = 1.0 / (len(train.rows) + 2.0)
         self.links: list[Grown] = []
@@ -66,4 +64,6 @@ class Chain(Method):
 
 
 def _known(part: Part, before: np.ndarray) -> np.ndarray:
+    if part.features is None:
+        raise Skipped("the classifier chain needs the features of the ARFF file")
     return np.hstack([part.features, before]).astype(np.float32)

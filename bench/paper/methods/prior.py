@@ -39,7 +39,8 @@ class LabelSetPrior(Method):
         platt = fit_platt(fold)
         maps = {"smoothed": smooth, "platt": lambda beliefs: smooth(platt.apply(beliefs), 1e-6)}
         positions = self._positions(fold.val.truths)
-        best_value, chosen = -np.inf, {}
+        best_value = -np.inf
+        chosen: dict[str, Any] = {}
         for name, calibrate in maps.items():
             beliefs = calibrate(fold.val.beliefs)
             alone, of_truth = self._alone(beliefs), row_log_likelihood(beliefs, fold.val.truths)
