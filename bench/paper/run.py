@@ -129,7 +129,7 @@ def run(plan: Plan, console: Console) -> list[Result]:
                 try:
                     result = measure(method, source.fold(number, method.needs_features))
                     store.save(result)
-                except Skipped as reason:
+                except (Skipped, ModuleNotFoundError) as reason:
                     skipped[key] = reason
                     progress.console.print(f"{method.title} is skipped: {reason}")
             if result is not None:
