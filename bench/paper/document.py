@@ -155,10 +155,12 @@ def show(blocks: list[Block], console: Console) -> None:
     """The tables, on the terminal."""
     for block in blocks:
         if isinstance(block, Table):
-            table = RichTable(title=block.caption, title_justify="left")
+            table = RichTable()
             for index, text in enumerate(block.head):
                 table.add_column(text, justify="right" if index else "left", no_wrap=True)
             for row in block.rows:
                 style = "dim" if row.printed else None
                 table.add_row(*(f"[bold]{c.text}[/]" if c.best else c.text for c in row.cells), style=style)
+            # Not as the table's title, which would be broken at the table's width.
+            console.print(f"\n{block.caption}", highlight=False)
             console.print(table)

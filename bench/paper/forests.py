@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,12 @@ class Grown:
             oob_score=_no_score,
             random_state=seed,
             n_jobs=1,
-        ).fit(features, truth)
-        beliefs = self.model.oob_decision_function_[:, 1]
+        )
         # With few trees a row may be in all of their bags.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
+            self.model.fit(features, truth)
+        beliefs = self.model.oob_decision_function_[:, 1]
         self.out_of_bag = np.where(np.isfinite(beliefs), beliefs, self.prior)
 
     def beliefs(self, features: np.ndarray) -> np.ndarray:

@@ -34,6 +34,7 @@ def build(results: list[Result]) -> list[Block]:
             "is within one standard error of it, judged by the differences fold by fold. Rows in parentheses quote the "
             "paper."
         ),
+        *_incomplete(scores, datasets, methods),
         *(_metric_table(scores, datasets, methods, metric) for metric in METRICS),
         *_standing(scores, datasets, methods),
         *_rank_blocks(scores, datasets, methods),
@@ -52,6 +53,18 @@ def build(results: list[Result]) -> list[Block]:
 
 def _sentence(key: str) -> str:
     return (inspect.getdoc(METHODS[key]) or "").splitlines()[0]
+
+
+def _incomplete(scores: Scores, datasets: list[str], methods: list[str]) -> list[Block]:
+    """Says where a method has fewer folds than others."""
+    gaps = []
+    for dataset in datasets:
+        most = max(len(scores.folds(dataset, key)) for key in methods)
+        for key in methods:
+            count = len(scores.folds(dataset, key))
+            if count < most:
+                gaps.append(f"{METHODS[key].title} on {dataset} ({count} of {most} folds)")
+    return [Text(f"Not complete: {', '.join(gaps)}.")] if gaps else []
 
 
 def _digits(metric: str) -> int:
