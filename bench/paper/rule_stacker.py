@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .metrics import Prediction
+from .metrics import Prediction, independent, row_log_likelihood
 
 
 class Arff(NamedTuple):
@@ -23,11 +23,10 @@ def read_arff(path: Path, xml: Path) -> Arff:
     from prsl.data import read_arff as read
 
     data = read(str(path), str(xml))
-    return Arff(
-        np.asarray(data.features, dtype=float),
-        np.asarray(data.labels, dtype=np.int8),
-        list(data.label_names),
-    )
+    labels = np.asarray(data.labels, dtype=np.int8)
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"{path.name} has labels that are neither 0 nor 1")
+    return Arff(np.asarray(data.features, dtype=float), labels, list(data.label_names))
 
 
 def pairs(beliefs: np.ndarray) -> list[np.ndarray]:
@@ -36,24 +35,35 @@ def pairs(beliefs: np.ndarray) -> list[np.ndarray]:
 
 
 class Stacker:
-    """A `prsl.RuleStacker` over plain matrices of P(label = 1)."""
+    """A `prsl.RuleStacker` over plain matrices of P(label = 1).
+
+    Labels that are all 0 or all 1 in training have no second class to learn about: they keep their beliefs.
+    """
 
     def __init__(self, recipe: str, calibration: str, seed: int) -> None:
         from prsl import RuleStacker
 
-        self.stacker: Any = RuleStacker(recipe=recipe, calibration=calibration, random_state=seed)
+        self.stacker: Any = RuleStacker(recipe=recipe, calibration=calibration, random_state=seed, n_jobs=1)
 
     def fit(self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray]) -> None:
         """Learn rules from the training rows, choosing among models on the validation rows."""
         val_beliefs, val_truths = validation
-        self.stacker.fit(pairs(beliefs), truths, validation=(pairs(val_beliefs), val_truths))
+        self.varied = truths.min(axis=0) < truths.max(axis=0)
+        self.stacker.fit(
+            pairs(beliefs[:, self.varied]),
+            truths[:, self.varied],
+            validation=(pairs(val_beliefs[:, self.varied]), val_truths[:, self.varied]),
+        )
 
     def predict(self, beliefs: np.ndarray, truths: np.ndarray) -> Prediction:
         """Marginals, joint mode and the log-likelihood of the true label sets."""
-        table = pairs(beliefs)
+        table, constant = pairs(beliefs[:, self.varied]), ~self.varied
+        alone = independent(beliefs, truths)
+        marginals, labels, mode = alone.marginals.copy(), alone.labels.copy(), alone.mode.copy()
+        marginals[:, self.varied] = np.column_stack([label[:, 1] for label in self.stacker.predict_proba(table)])
+        labels[:, self.varied] = self.stacker.predict(table)
+        mode[:, self.varied] = self.stacker.predict_mpe(table)
+        joint = np.asarray(self.stacker.joint_log_likelihood(table, truths[:, self.varied]))
         return Prediction(
-            marginals=np.column_stack([label[:, 1] for label in self.stacker.predict_proba(table)]),
-            labels=np.asarray(self.stacker.predict(table)),
-            mode=np.asarray(self.stacker.predict_mpe(table)),
-            joint=np.asarray(self.stacker.joint_log_likelihood(table, truths)),
+            marginals, labels, mode, joint + row_log_likelihood(beliefs[:, constant], truths[:, constant])
         )
