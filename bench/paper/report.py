@@ -12,7 +12,7 @@ from .methods import METHODS
 from .metrics import METRICS
 from .printed import PRINTED
 from .results import Result
-from .summary import Scores, ranks
+from .summary import Ranks, Scores, ranks
 
 TITLE = "The paper's benchmark"
 RANKED = ("joint_accuracy", "mean_joint")
@@ -135,32 +135,49 @@ def _standing(scores: Scores, datasets: list[str], methods: list[str]) -> list[B
 
 
 def _rank_blocks(scores: Scores, datasets: list[str], methods: list[str]) -> list[Block]:
-    blocks: list[Block] = []
     titles = {key: METHODS[key].title for key in methods}
-    rows, charts = [], []
-    for metric in RANKED:
-        ranking = ranks(scores, datasets, methods, metric)
-        if ranking is None:
-            continue
-        title = METRICS[metric][0]
-        order = ", ".join(f"{titles[key]} {rank:.2f}" for key, rank in ranking.average.items())
-        rows.append(
-            Row([Cell(title), Cell(f"{ranking.p_value:.2g}"), Cell(f"{ranking.critical_difference:.2f}"), Cell(order)])
+    found = {metric: ranks(scores, datasets, methods, metric) for metric in RANKED}
+    rankings = {metric: ranking for metric, ranking in found.items() if ranking is not None}
+    if not rankings:
+        return []
+    ranked = [key for key in methods if any(key in ranking.average for ranking in rankings.values())]
+    rows = [
+        Row([Cell(titles[key]), *(_rank_cell(ranking, key) for ranking in rankings.values())])
+        for key in sorted(ranked, key=lambda key: sum(ranking.average[key] for ranking in rankings.values()))
+    ]
+    rows.append(Row([Cell("Friedman p"), *(Cell(f"{r.p_value:.2g}") for r in rankings.values())], printed=True))
+    rows.append(
+        Row(
+            [Cell("critical difference"), *(Cell(f"{r.critical_difference:.2f}") for r in rankings.values())],
+            printed=True,
         )
-        charts.append(Figure(f"Average ranks: {title.lower()}", [rank_chart(title, ranking, titles)]))
-    if rows:
-        blocks = [
-            Heading("Ranks"),
-            Text(
-                f"Friedman's test and Nemenyi's critical difference at 5 % over the means of {len(datasets)} datasets, "
-                "not over their folds: the folds of a dataset share most of their training rows, and tests over them "
-                "would find differences that other data would not show. So few datasets tell apart only what is far "
-                "apart."
-            ),
-            Table("Average ranks over datasets, 1 is best", ["", "Friedman p", "critical difference", "ranks"], rows),
-            *charts,
-        ]
-    return blocks
+    )
+    head = ["", *(METRICS[metric][0].lower() for metric in rankings)]
+    return [
+        Heading("Ranks"),
+        Text(
+            f"Friedman's test and Nemenyi's critical difference at 5 % over the means of {len(datasets)} datasets, not "
+            "over their folds: the folds of a dataset share most of their training rows, and tests over them would find "
+            "differences that other data would not show. So few datasets tell apart only what is far apart."
+        ),
+        Table("Average ranks over datasets, 1 is best", head, rows),
+        *(
+            Figure(f"Average ranks: {METRICS[metric][0].lower()}", [rank_chart(METRICS[metric][0], ranking, titles)])
+            for metric, ranking in rankings.items()
+        ),
+    ]
+
+
+def _rank_cell(ranking: Ranks, key: str) -> Cell:
+    return Cell(f"{ranking.average[key]:.2f}", best=key == next(iter(ranking.average)))
+
+
+def _duration(seconds: float) -> str:
+    """Three digits, in a unit that suits them."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
 
 
 def _times(scores: Scores, datasets: list[str], methods: list[str]) -> Table:
@@ -173,8 +190,8 @@ def _times(scores: Scores, datasets: list[str], methods: list[str]) -> Table:
                 cells.append(Cell(""))
                 continue
             fit = sum(result.fit_seconds for result in folds) / len(folds)
-            row = 1e3 * sum(result.predict_seconds for result in folds) / sum(result.rows for result in folds)
-            cells.append(Cell(f"{fit:.2f} s / {row:.2f} ms"))
+            row = sum(result.predict_seconds for result in folds) / sum(result.rows for result in folds)
+            cells.append(Cell(f"{_duration(fit)} / {_duration(row)}"))
         rows.append(Row(cells))
     caption = "Processor time to learn one fold, choosing included, and to predict one row (BOOMER does both at once)"
     return Table(caption, ["", *datasets], rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -50,7 +51,7 @@ def kept(plan: Plan) -> list[Result]:
 def cpu_seconds() -> float:
     """Processor time of this process, its threads and the processes it has started and awaited."""
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    return time.process_time() + times.children_user + times.children_system
 
 
 def measure(method: Method, fold: Fold) -> Result:
