@@ -157,7 +157,7 @@ def _rank_blocks(scores: Scores, datasets: list[str], methods: list[str]) -> lis
         Heading("Ranks"),
         Text(
             f"Friedman's test and Nemenyi's critical difference at 5 % over the means of {len(datasets)} datasets, not "
-            "over their folds: the folds of a dataset share most of their training rows, and tests over them would find "
+            "over their folds: these share most of their training rows, and tests over them would find "
             "differences that other data would not show. So few datasets tell apart only what is far apart."
         ),
         Table("Average ranks over datasets, 1 is best", head, rows),
@@ -174,10 +174,9 @@ def _rank_cell(ranking: Ranks, key: str) -> Cell:
 
 def _duration(seconds: float) -> str:
     """Three digits, in a unit that suits them."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"
+    unit, size = next((pair for pair in (("s", 1.0), ("ms", 1e-3)) if seconds >= pair[1]), ("µs", 1e-6))
+    value = seconds / size
+    return f"{value:.0f} {unit}" if value >= 100.0 else f"{value:.3g} {unit}"
 
 
 def _times(scores: Scores, datasets: list[str], methods: list[str]) -> Table:
