@@ -45,8 +45,8 @@ class Stacker:
 
         self.stacker: Any = RuleStacker(recipe=recipe, calibration=calibration, random_state=seed, n_jobs=1)
 
-    def fit(self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray]) -> None:
-        """Learn rules from the training rows, choosing among models on the validation rows."""
+    def fit(self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray]) -> str:
+        """Learn rules from the training rows; returns how much was learned, as the validation rows would have it."""
         val_beliefs, val_truths = validation
         self.varied = truths.min(axis=0) < truths.max(axis=0)
         self.stacker.fit(
@@ -54,6 +54,7 @@ class Stacker:
             truths[:, self.varied],
             validation=(pairs(val_beliefs[:, self.varied]), val_truths[:, self.varied]),
         )
+        return str(self.stacker.learned_.size)
 
     def predict(self, beliefs: np.ndarray, truths: np.ndarray) -> Prediction:
         """Marginals, joint mode and the log-likelihood of the true label sets."""

@@ -25,8 +25,7 @@ class Prsl(Method):
         except ImportError as error:
             raise Skipped(f"the Python package `prsl` is not installed here: {error}") from error
         train, val = fold.train, fold.val
-        self.stacker.fit(train.beliefs, train.truths, (val.beliefs, val.truths))
-        return {}
+        return {"size": self.stacker.fit(train.beliefs, train.truths, (val.beliefs, val.truths))}
 
     def predict(self, part: Part) -> Prediction:
         return self.stacker.predict(part.beliefs, part.truths)
