@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-all lint bench bench-learning benchmark peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning benchmark peers study doc fuzz clean
 
 all: lint test doc
 
@@ -9,10 +9,14 @@ demo:
 	cargo run -p prsl-cli -- demo target/demo
 
 ## Everything that has to pass.
-test: test-rust test-oracles
+test: test-rust test-python test-oracles
 
 test-rust:
 	cargo test --workspace
+
+## The Python package: its wheel, in a virtual environment of its own.
+test-python:
+	bash python/run-tests
 
 ## pyAgrum and ProbLog on what prsl exports, in a virtual environment of their own.
 test-oracles:

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use prsl::engines::{Explanations, Marginals, Settings};
 use prsl::metrics::{Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods};
 use prsl::{BeliefMatrix, Engine, Error, Limits, Model};
 use prsl_data::LabeledReader;
@@ -13,7 +14,6 @@ use serde::{Serialize, Serializer};
 
 use crate::arguments::Question;
 use crate::check::Format;
-use crate::engines::{Explanations, Marginals, Settings};
 use crate::figures::{self, Effects};
 use crate::model::ModelFile;
 use crate::predict::{EngineKind, chunk_rows};
@@ -190,8 +190,8 @@ impl Scorer {
     }
 
     fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> Result<Scorer> {
-        let marginals = Marginals::compile(model, engine, settings)?;
-        let explanations = match Explanations::compile(model, engine, settings) {
+        let marginals = Marginals::compile(model, engine.into(), settings)?;
+        let explanations = match Explanations::compile(model, engine.into(), settings) {
             Err(Error::TooCostly { .. }) if engine == EngineKind::Auto => None,
             explanations => Some(explanations?),
         };

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
-use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
+use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress};
 use prsl::{CalibrationMethod, Calibrator, Label, Model};
 use prsl_data::{BeliefOptions, TableReader, Target};
 
@@ -169,8 +169,11 @@ impl Count {
         }
     }
 
-    fn allows(self, number: usize) -> bool {
-        self == Count::Auto || self == Count::Number(number)
+    fn number(self) -> Option<usize> {
+        match self {
+            Count::Auto => None,
+            Count::Number(number) => Some(number),
+        }
     }
 }
 
@@ -275,31 +278,15 @@ impl Arguments {
             Recipe::Thin => Learner::default(),
             Recipe::Paper => Learner::paper(),
         };
-        let mut sizes: Vec<Size> = default.sizes.iter().filter_map(|size| self.wanted(*size)).collect();
-        if sizes.is_empty() {
-            // Nothing of the usual: what was asked for, the rest from the middle of the list.
-            let number = |count: Count, usual: usize| if let Count::Number(n) = count { n } else { usual };
-            sizes = vec![match self.recipe {
-                Recipe::Thin => Size::Thin {
-                    width: number(self.width, 3),
-                    rules_per_group: number(self.rules, 1),
-                    wide: self.wide,
-                },
-                Recipe::Paper => Size::Paper { rules: number(self.rules, 10) },
-            }];
-        }
-        if self.relearn {
-            sizes.insert(0, Size::NOTHING);
-        }
+        let default = Learner { relearn: self.relearn, ..default };
+        let default = default.sized(self.rules.number(), self.width.number(), self.wide);
         Learner {
-            sizes,
             steps: self.steps.unwrap_or(default.steps),
             batch: self.batch.unwrap_or(default.batch),
             learning_rate: self.learning_rate.unwrap_or(default.learning_rate),
             typical: default.typical && !self.no_typical,
             calibrate: self.calibrate.map_or(default.calibrate, |Calibration(calibrate)| calibrate),
             learn_probabilities: self.learn_probabilities,
-            relearn: self.relearn,
             gradients: match self.gradients {
                 GradientsChoice::Exact => Gradients::Exact,
                 GradientsChoice::Loopy => Gradients::Loopy,
@@ -314,17 +301,6 @@ impl Arguments {
             },
             seed: self.seed,
             ..default
-        }
-    }
-
-    /// A size as it is asked for, `None` if another is.
-    fn wanted(&self, size: Size) -> Option<Size> {
-        match size {
-            Size::Thin { width, rules_per_group, .. } => {
-                let is_wanted = self.width.allows(width) && self.rules.allows(rules_per_group);
-                is_wanted.then_some(Size::Thin { width, rules_per_group, wide: self.wide })
-            }
-            Size::Paper { rules } => self.rules.allows(rules).then_some(size),
         }
     }
 

@@ -5,7 +5,6 @@ mod calibrate;
 mod check;
 mod completions;
 mod demo;
-mod engines;
 mod evaluate;
 mod explain;
 mod export;

@@ -7,10 +7,10 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use prsl::Model;
+use prsl::engines::Settings;
 use prsl_data::{BeliefReader, TableReader};
 
 use crate::arguments::{Question, usage};
-use crate::engines::Settings;
 use crate::evaluate::Comparison;
 use crate::figures::{self, Effects, INFLUENCE_ROWS};
 use crate::memory::Memory;

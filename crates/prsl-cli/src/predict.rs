@@ -13,17 +13,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use clap::error::ErrorKind;
-use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits};
+use prsl::engines::{self, EngineChoice, Explanations, LogEvidence, Marginals, Settings};
+use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits, Status};
 use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
 use crate::arguments::{Question, usage};
-use crate::engines::{self, Explanations, LogEvidence, Marginals, Settings};
 use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, counted, grouped};
 use crate::style::{self, shell, styled};
-use crate::table::{Answers, Beliefs, Query, Status};
+use crate::table::{Answers, Beliefs, Query};
 use crate::verify::Verification;
 
 /// Answer every row of a table: the beliefs that follow from the classifiers and the rules
@@ -141,6 +141,17 @@ pub enum EngineKind {
     Loopy,
     /// By going through all assignments: only for small models
     Enumeration,
+}
+
+impl From<EngineKind> for EngineChoice {
+    fn from(engine: EngineKind) -> EngineChoice {
+        match engine {
+            EngineKind::Auto => EngineChoice::Auto,
+            EngineKind::Exact => EngineChoice::Exact,
+            EngineKind::Loopy => EngineChoice::Loopy,
+            EngineKind::Enumeration => EngineChoice::Enumeration,
+        }
+    }
 }
 
 /// In which order rules speak.
@@ -493,6 +504,7 @@ pub fn compile(
     top: Option<usize>,
     sampling: Sampling,
 ) -> prsl::Result<Query> {
+    let engine = engine.into();
     if query == QueryKind::Samples {
         let sampler = engines::sampler(model, engine, settings.limits)?;
         return Ok(Query::Samples(Box::new(sampler), sampling));

@@ -2,40 +2,11 @@
 
 use std::collections::HashSet;
 
+use prsl::engines::{Explanations, LogEvidence, Marginals};
 use prsl::{
-    BeliefMatrix, Engine, Label, Model, MostProbable, Posteriors, Sampler, Samples, Sampling, Stopped,
+    BeliefMatrix, Engine, Label, Model, MostProbable, Posteriors, Sampler, Samples, Sampling, Status, Stopped,
 };
 use prsl_data::{Column, ColumnKind, ColumnSpec};
-
-use crate::engines::{Explanations, LogEvidence, Marginals};
-
-/// How a row came out, worst last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Status {
-    /// What was asked for.
-    Ok,
-    /// Perhaps not the most probable explanation.
-    NotProven,
-    /// Loopy propagation had not come to rest.
-    NotConverged,
-    /// Digits are lost.
-    Imprecise,
-    /// The hard rules exclude the row.
-    Impossible,
-}
-
-impl Status {
-    /// The name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Status::Ok => "ok",
-            Status::NotProven => "not_proven",
-            Status::NotConverged => "not_converged",
-            Status::Imprecise => "imprecise",
-            Status::Impossible => "impossible",
-        }
-    }
-}
 
 /// Some rows of the table.
 pub struct Answers {
@@ -193,8 +164,8 @@ impl Beliefs {
         let best = self.best.as_ref().map(|engine| engine.top_batch(rows, self.top.unwrap_or(1)));
         let log_evidence = self.log_evidence.as_ref().and_then(|engine| engine.infer_batch(rows));
         let row_status = |row: usize| {
-            let marginals = posteriors.as_ref().map_or(Status::Ok, |it| status(it, row));
-            let best = best.as_ref().map_or(Status::Ok, |it| explanation_status(it[row].first()));
+            let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(row));
+            let best = best.as_ref().map_or(Status::Ok, |it| MostProbable::status_of(it[row].first()));
             marginals.max(best)
         };
         let status: Vec<Status> = (0..rows.n_rows()).map(row_status).collect();
@@ -220,8 +191,8 @@ impl Beliefs {
         columns.extend(self.engine_columns(&lines));
         columns.push(texts(&lines, |line| {
             // The marginals of a row are in all its lines, each with an explanation of its own.
-            let marginals = posteriors.as_ref().map_or(Status::Ok, |it| self::status(it, line.row));
-            let best = self.best.as_ref().map_or(Status::Ok, |_| explanation_status(line.best));
+            let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(line.row));
+            let best = self.best.as_ref().map_or(Status::Ok, |_| MostProbable::status_of(line.best));
             Some(marginals.max(best).name().to_owned())
         }));
         Answers { columns, status, posteriors, best }
@@ -312,23 +283,6 @@ fn integers(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<i64>) -> Col
 
 fn texts(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<String>) -> Column {
     Column::Text(lines.iter().map(value).collect())
-}
-
-fn status(posteriors: &Posteriors, row: usize) -> Status {
-    match posteriors.stopped(row) {
-        _ if !posteriors.is_possible(row) => Status::Impossible,
-        Stopped::Imprecise { .. } => Status::Imprecise,
-        Stopped::NotConverged { .. } => Status::NotConverged,
-        _ => Status::Ok,
-    }
-}
-
-fn explanation_status(best: Option<&MostProbable>) -> Status {
-    match best {
-        None => Status::Impossible,
-        Some(best) if !best.is_optimal() => Status::NotProven,
-        Some(_) => Status::Ok,
-    }
 }
 
 fn sample_columns(model: &Model) -> Vec<ColumnSpec> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use prsl::engines::Settings;
 use prsl::{
     BeliefMatrix, BranchAndBound, Engine, Enumeration, Gibbs, GibbsSettings, JunctionTree, MaxProductTree,
     Model, MostProbable, Sampling,
@@ -9,7 +10,6 @@ use prsl::{
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::engines::Settings;
 use crate::progress::{counted, grouped};
 use crate::style::{self, styled};
 use crate::table::Answers;

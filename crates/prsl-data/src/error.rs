@@ -97,6 +97,14 @@ pub enum Error {
         /// What the parquet library says.
         cause: String,
     },
+    /// A table in memory does not make sense.
+    #[error("{name} cannot be read: {cause}")]
+    Arrow {
+        /// What stands for the table.
+        name: String,
+        /// What is wrong with it.
+        cause: &'static str,
+    },
     /// A column is of a type that has no meaning here.
     #[error(
         "`{file}`, column `{column}`: values of type {kind} are not supported, expected numbers, booleans or text"

@@ -2,7 +2,7 @@
 //!
 //! | type | is |
 //! |---|---|
-//! | [`TableReader`] | a CSV or Parquet file, read chunk by chunk |
+//! | [`TableReader`] | a CSV or Parquet file, or Arrow's batches, read chunk by chunk |
 //! | [`TableWriter`] | a CSV, JSON lines or Parquet file, complete at its place or not there at all |
 //! | [`BeliefReader`] | a table as beliefs about the labels of a model |
 //! | [`TruthReader`] | a table as true categories of the labels of a model |
@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod arff;
+mod arrays;
 mod beliefs;
 mod columns;
 mod csv;

@@ -4,16 +4,17 @@ use std::fmt::Display;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, downcast_integer_array};
-use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type};
+use arrow::array::RecordBatch;
+use arrow::datatypes::DataType;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::reader::ChunkReader;
 
+use crate::arrays::{ArrowChunk, check_kind};
 use crate::error::{Error, Result};
-use crate::table::{Cell, check_columns};
+use crate::table::check_columns;
 
 /// Rows decoded at once; more rows at once are not faster.
 const BATCH_ROWS: usize = 8192;
@@ -24,14 +25,6 @@ pub(crate) struct ParquetTable {
     kinds: Vec<(String, DataType)>,
     selected: Vec<usize>,
     stage: Stage,
-}
-
-/// Rows of a Parquet file.
-#[derive(Debug)]
-pub(crate) struct ParquetChunk {
-    /// The values of each column of the file, where it is selected.
-    values: Vec<Option<Values>>,
-    pub(crate) n_rows: usize,
 }
 
 impl ParquetTable {
@@ -57,7 +50,7 @@ impl ParquetTable {
     }
 
     /// The next rows, at most `max_rows` of them.
-    pub(crate) fn read_chunk(&mut self, max_rows: usize, file: &str) -> Result<Option<ParquetChunk>> {
+    pub(crate) fn read_chunk(&mut self, max_rows: usize, file: &str) -> Result<Option<ArrowChunk>> {
         self.start(file)?;
         let Stage::Reading { reader, batch } = &mut self.stage else {
             return Err(damaged(file, "reading it has failed before"));
@@ -75,13 +68,8 @@ impl ParquetTable {
         let n_rows = max_rows.min(batch.num_rows());
         let rows = batch.slice(0, n_rows);
         *batch = batch.slice(n_rows, batch.num_rows() - n_rows);
-        let mut values: Vec<_> = self.kinds.iter().map(|_| None).collect();
-        for (index, (name, _)) in self.kinds.iter().enumerate() {
-            if let Some(array) = rows.column_by_name(name) {
-                values[index] = Some(Values::new(array).map_err(|cause| damaged(file, cause))?);
-            }
-        }
-        Ok(Some(ParquetChunk { values, n_rows }))
+        let names = self.kinds.iter().map(|(name, _)| name.as_str());
+        ArrowChunk::new(&rows, names).map(Some).map_err(|cause| damaged(file, cause))
     }
 
     /// The number of rows in the file.
@@ -125,20 +113,10 @@ impl ParquetTable {
     }
 
     fn check_kinds(&self, columns: &[usize], file: &str) -> Result<()> {
-        for &column in columns {
+        columns.iter().try_for_each(|&column| {
             let (name, kind) = &self.kinds[column];
-            if !is_supported(kind) {
-                let (file, column) = (file.to_owned(), name.clone());
-                return Err(Error::UnsupportedColumn { file, column, kind: kind.to_string() });
-            }
-        }
-        Ok(())
-    }
-}
-
-impl ParquetChunk {
-    pub(crate) fn cell(&self, row: usize, column: usize) -> Cell<'_> {
-        self.values[column].as_ref().map_or(Cell::Missing, |values| values.cell(row))
+            check_kind(file, name, kind)
+        })
     }
 }
 
@@ -194,73 +172,4 @@ fn has_negative_sizes(metadata: &ParquetMetaData) -> bool {
     });
     let rows = metadata.row_groups().iter().map(|group| group.num_rows());
     sizes.chain(rows).any(|size| size < 0)
-}
-
-fn is_supported(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, values) => is_supported(values),
-        DataType::Null | DataType::Boolean => true,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        kind => kind.is_integer() || kind.is_floating(),
-    }
-}
-
-/// The values of a column, one for each row.
-#[derive(Debug)]
-enum Values {
-    Missing,
-    Numbers(Vec<Option<f64>>),
-    Text(ArrayRef),
-    /// For each row, where its value is among the values.
-    Dictionary(Vec<Option<usize>>, Box<Values>),
-}
-
-impl Values {
-    fn new(array: &ArrayRef) -> std::result::Result<Values, &'static str> {
-        Ok(match array.data_type() {
-            DataType::Boolean => numbers(array.as_boolean().iter()),
-            DataType::Float16 => numbers(array.as_primitive::<Float16Type>()),
-            DataType::Float32 => numbers(array.as_primitive::<Float32Type>()),
-            DataType::Float64 => numbers(array.as_primitive::<Float64Type>()),
-            kind if kind.is_integer() => Values::Numbers(integers(array)),
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(array.clone()),
-            DataType::Dictionary(_, _) => {
-                let dictionary = array.as_any_dictionary();
-                let n_values = dictionary.values().len() as f64;
-                let keys = integers(dictionary.keys());
-                if keys.iter().flatten().any(|&key| key < 0.0 || key >= n_values) {
-                    return Err("a key of a dictionary has no value");
-                }
-                let keys = keys.into_iter().map(|key| key.map(|key| key as usize)).collect();
-                Values::Dictionary(keys, Box::new(Values::new(dictionary.values())?))
-            }
-            _ => Values::Missing,
-        })
-    }
-
-    fn cell(&self, row: usize) -> Cell<'_> {
-        match self {
-            Values::Missing => Cell::Missing,
-            Values::Numbers(values) => values[row].map_or(Cell::Missing, Cell::Number),
-            Values::Text(array) if array.is_null(row) => Cell::Missing,
-            Values::Text(array) => Cell::from_text(match array.data_type() {
-                DataType::Utf8 => array.as_string::<i32>().value(row),
-                DataType::LargeUtf8 => array.as_string::<i64>().value(row),
-                _ => array.as_string_view().value(row),
-            }),
-            Values::Dictionary(keys, values) => keys[row].map_or(Cell::Missing, |key| values.cell(key)),
-        }
-    }
-}
-
-fn numbers<T: Into<f64>>(values: impl IntoIterator<Item = Option<T>>) -> Values {
-    Values::Numbers(values.into_iter().map(|value| value.map(Into::into)).collect())
-}
-
-/// Integers of any width as numbers.
-fn integers(array: &dyn Array) -> Vec<Option<f64>> {
-    downcast_integer_array!(
-        array => array.iter().map(|value| value.map(|value| value as f64)).collect(),
-        _ => vec![None; array.len()],
-    )
 }

@@ -5,9 +5,13 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::Schema;
+
+use crate::arrays::{ArrowChunk, ArrowTable};
 use crate::csv::{CsvChunk, CsvTable};
 use crate::error::{CellProblem, Error, HeaderProblem, Result};
-use crate::parquet::{ParquetChunk, ParquetTable};
+use crate::parquet::ParquetTable;
 use crate::source::{self, Source};
 
 /// A table that is read chunk by chunk.
@@ -52,9 +56,9 @@ pub struct Chunk {
 /// CSV knows only text, so numbers are for whoever knows the meaning of the column: see [`Cell::number`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing: an empty cell of a CSV file, a null of a Parquet file.
+    /// Nothing: an empty cell of a CSV file, a null of a Parquet file or of Arrow.
     Missing,
-    /// A number, or a boolean as 0 or 1, of a Parquet file. Integers beyond 2^53 are rounded.
+    /// A number, or a boolean as 0 or 1, of a Parquet file or of Arrow. Integers beyond 2^53 are rounded.
     Number(f64),
     /// Text, without the white space around it.
     Text(&'a str),
@@ -110,6 +114,30 @@ impl TableReader {
         Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Parquet(table) })
     }
 
+    /// A table that is in memory already; `name` stands for it in messages. NaN is missing, as null is.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Float64Array, RecordBatch};
+    ///
+    /// let rain: ArrayRef = Arc::new(Float64Array::from(vec![0.25, f64::NAN]));
+    /// let batch = RecordBatch::try_from_iter([("rain", rain)])?;
+    /// let mut table = prsl_data::TableReader::arrow(&batch.schema(), [batch.clone()], "the frame")?;
+    /// let chunk = table.read_chunk(1000)?.expect("there are rows");
+    /// assert_eq!(chunk.cell(0, 0), prsl_data::Cell::Number(0.25));
+    /// assert_eq!(chunk.cell(1, 0), prsl_data::Cell::Missing);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn arrow(
+        schema: &Schema,
+        batches: impl IntoIterator<Item = RecordBatch>,
+        name: impl Into<String>,
+    ) -> Result<TableReader> {
+        let name = name.into();
+        let (columns, table) = ArrowTable::new(schema, batches, &name)?;
+        Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Arrow(table) })
+    }
+
     /// The name of the table in messages: its path, or `standard input`.
     pub fn name(&self) -> &str {
         &self.name
@@ -149,6 +177,10 @@ impl TableReader {
                 Ok(())
             }
             Kind::Parquet(table) => table.select(columns, &self.name),
+            Kind::Arrow(table) => {
+                table.select(columns);
+                Ok(())
+            }
         }
     }
 
@@ -160,7 +192,8 @@ impl TableReader {
         let max_rows = max_rows.max(1);
         let cells = match &mut self.kind {
             Kind::Csv(table) => table.read_chunk(max_rows, &self.columns)?.map(Cells::Csv),
-            Kind::Parquet(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Parquet),
+            Kind::Parquet(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Arrow),
+            Kind::Arrow(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Arrow),
         };
         Ok(cells.map(|cells| {
             let chunk = Chunk { first_row: self.rows_read + 1, n_columns: self.columns.len(), cells };
@@ -169,11 +202,12 @@ impl TableReader {
         }))
     }
 
-    /// The number of rows, where the file tells it in advance (Parquet does).
+    /// The number of rows, where it is known in advance (CSV does not tell).
     pub fn rows_hint(&self) -> Option<u64> {
         match &self.kind {
             Kind::Csv(_) => None,
             Kind::Parquet(table) => Some(table.n_rows()),
+            Kind::Arrow(table) => Some(self.rows_read + table.n_rows_left()),
         }
     }
 
@@ -187,8 +221,9 @@ impl TableReader {
     pub fn progress(&self) -> Option<f64> {
         match &self.kind {
             Kind::Csv(table) => table.progress(),
-            Kind::Parquet(table) => {
-                Some(self.rows_read as f64 / table.n_rows().max(self.rows_read).max(1) as f64)
+            Kind::Parquet(_) | Kind::Arrow(_) => {
+                let n_rows = self.rows_hint().unwrap_or(0);
+                Some(self.rows_read as f64 / n_rows.max(self.rows_read).max(1) as f64)
             }
         }
     }
@@ -205,7 +240,7 @@ impl Chunk {
     pub fn n_rows(&self) -> usize {
         match &self.cells {
             Cells::Csv(chunk) => chunk.n_rows,
-            Cells::Parquet(chunk) => chunk.n_rows,
+            Cells::Arrow(chunk) => chunk.n_rows,
         }
     }
 
@@ -224,7 +259,7 @@ impl Chunk {
         assert!(column < self.n_columns, "column {column} of a table with {} columns", self.n_columns);
         match &self.cells {
             Cells::Csv(chunk) => Cell::from_text(chunk.cell(row, column)),
-            Cells::Parquet(chunk) => chunk.cell(row, column),
+            Cells::Arrow(chunk) => chunk.cell(row, column),
         }
     }
 }
@@ -310,6 +345,7 @@ pub(crate) fn parse_number(text: &str) -> std::result::Result<f64, CellProblem> 
 enum Kind {
     Csv(CsvTable),
     Parquet(ParquetTable),
+    Arrow(ArrowTable),
 }
 
 impl fmt::Debug for Kind {
@@ -317,6 +353,7 @@ impl fmt::Debug for Kind {
         f.write_str(match self {
             Kind::Csv(_) => "Csv",
             Kind::Parquet(_) => "Parquet",
+            Kind::Arrow(_) => "Arrow",
         })
     }
 }
@@ -324,7 +361,7 @@ impl fmt::Debug for Kind {
 #[derive(Debug)]
 enum Cells {
     Csv(CsvChunk),
-    Parquet(ParquetChunk),
+    Arrow(ArrowChunk),
 }
 
 fn count_rows(mut table: TableReader) -> Result<(u64, usize)> {

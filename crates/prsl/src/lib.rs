@@ -46,6 +46,7 @@ pub use explain::{
 };
 pub use export::{ExportFormat, export, export_uai_names};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
+pub use infer::engines;
 pub use infer::{
     BranchAndBound, Cost, Decoded, Enumeration, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree,
     Limits, Loopy, LoopySettings, MAX_EXPLANATION_WORK, MAX_WORK, MarginalEngine, MaxProductTree, Sampler,
@@ -55,6 +56,6 @@ pub use json::json_schema;
 pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};
 pub use model::{Model, ModelBuilder};
 pub use noisy_or::{Inhibition, NoisyOr};
-pub use posterior::{Engine, MostProbable, Posterior, Posteriors, Stopped};
+pub use posterior::{Engine, MostProbable, Posterior, Posteriors, Status, Stopped};
 pub use rule::{Body, Rule, RuleId};
 pub use text::{Document, MAX_BYTES, format};

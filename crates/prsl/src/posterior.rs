@@ -85,6 +85,34 @@ impl Stopped {
     }
 }
 
+/// How a row came out, worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// What was asked for.
+    Ok,
+    /// Perhaps not the most probable explanation.
+    NotProven,
+    /// Loopy propagation had not come to rest.
+    NotConverged,
+    /// Digits are lost.
+    Imprecise,
+    /// The hard rules exclude the row.
+    Impossible,
+}
+
+impl Status {
+    /// The name in tables: `not_proven`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::NotProven => "not_proven",
+            Status::NotConverged => "not_converged",
+            Status::Imprecise => "imprecise",
+            Status::Impossible => "impossible",
+        }
+    }
+}
+
 /// The updated belief of every label for one instance.
 ///
 /// ```
@@ -202,6 +230,16 @@ impl Posteriors {
     pub fn stopped(&self, row: usize) -> Stopped {
         self.stopped.get(row).copied().unwrap_or(Stopped::Exact)
     }
+
+    /// How a row came out.
+    pub fn status(&self, row: usize) -> Status {
+        match self.stopped(row) {
+            _ if !self.is_possible(row) => Status::Impossible,
+            Stopped::Imprecise { .. } => Status::Imprecise,
+            Stopped::NotConverged { .. } => Status::NotConverged,
+            _ => Status::Ok,
+        }
+    }
 }
 
 /// A joint explanation: one category for every label, and how much weight it has.
@@ -227,5 +265,14 @@ impl MostProbable {
     /// Whether it is proven that no other explanation is more probable.
     pub fn is_optimal(&self) -> bool {
         self.gap == Some(0.0)
+    }
+
+    /// How a row came out that has this explanation, or none.
+    pub fn status_of(best: Option<&Self>) -> Status {
+        match best {
+            None => Status::Impossible,
+            Some(best) if !best.is_optimal() => Status::NotProven,
+            Some(_) => Status::Ok,
+        }
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
+use prsl::engines::Settings;
 use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Sampling};
 use prsl_data::{BeliefOptions, BeliefReader, Format, TableReader, Target};
 
 use crate::check::Report;
-use crate::engines::Settings;
 use crate::explain::explain;
 use crate::model::ModelFile;
 use crate::predict::{self, EngineKind, Prediction, QueryKind};

@@ -3,6 +3,7 @@
 pub(crate) mod branch_and_bound;
 pub(crate) mod choice;
 pub(crate) mod diagram;
+pub mod engines;
 pub(crate) mod enumeration;
 pub(crate) mod factor;
 pub(crate) mod gibbs;

@@ -51,7 +51,7 @@ pub(crate) struct Pace {
 }
 
 /// Steps between two looks at the validation rows.
-pub(crate) const LOOK: usize = 20;
+pub const LOOK: usize = 20;
 
 /// One look at the validation rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,7 @@
 //! separator first and the labels that are at home in it last, so that a message to the parent sums over runs of
 //! neighboring entries.
 
+use super::table::projection;
 use crate::error::{Error, Result};
 
 /// Cliques, children before their parents.
@@ -106,31 +107,9 @@ impl CliqueTree {
             let Some(parent) = self.cliques[child].parent else { continue };
             self.cliques[parent].children.push(child);
             let shared = self.cliques[child].labels[..self.cliques[child].n_shared].to_vec();
-            self.cliques[child].of_parent = self.projection(parent, &shared);
+            self.cliques[child].of_parent = projection(&self.sizes, &self.cliques[parent].labels, &shared);
         }
         self.most_children = self.cliques.iter().map(|clique| clique.children.len()).max().unwrap_or(0);
-    }
-
-    /// For each entry of a clique, the entry of a table over some of its labels, the last fastest.
-    pub(crate) fn projection(&self, clique: usize, labels: &[usize]) -> Vec<u32> {
-        let from = &self.cliques[clique];
-        let mut strides = vec![0; from.labels.len()];
-        let mut stride = 1;
-        for label in labels.iter().rev() {
-            let place =
-                from.labels.iter().position(|other| other == label).expect("the clique has the labels");
-            strides[place] = stride;
-            stride *= self.sizes[*label] as u32;
-        }
-        let mut entries = vec![0];
-        for (label, stride) in from.labels.iter().zip(strides) {
-            let step = |entry: &u32| {
-                let entry = *entry;
-                (0..self.sizes[*label] as u32).map(move |category| entry + stride * category)
-            };
-            entries = entries.iter().flat_map(step).collect();
-        }
-        entries
     }
 
     /// The smallest clique that has all these labels.

@@ -1,7 +1,12 @@
 //! Rules as tables over their labels, and what a derivative in these tables means for their numbers.
 
 use super::clique_tree::CliqueTree;
+use super::mass::Masses;
 use super::objective::Problem;
+use super::table::Fit;
+
+/// Factors are divided by down to here; below, what they have multiplied may be lost.
+const LEAST_DIVISOR: f64 = 1e-100;
 
 /// A rule and its labels.
 #[derive(Clone, Debug)]
@@ -17,15 +22,15 @@ pub(crate) struct RuleShape {
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     pub(crate) clique: usize,
-    /// For each entry of the clique, the entry of the rule's table: the last label fastest.
-    pub(crate) of_clique: Vec<u32>,
+    /// How the rule's table lies in that of the clique.
+    pub(crate) fit: Fit,
 }
 
 impl Home {
     /// The smallest clique with all these labels.
     pub(crate) fn of(tree: &CliqueTree, labels: &[usize]) -> Option<Self> {
         let clique = tree.clique_of(labels)?;
-        Some(Self { clique, of_clique: tree.projection(clique, labels) })
+        Some(Self { clique, fit: Fit::new(&tree.sizes, &tree.cliques[clique].labels, labels) })
     }
 }
 
@@ -56,7 +61,8 @@ pub(crate) struct Tables {
     pub(crate) factors: Vec<Vec<f64>>,
     /// For each entry of every clique: the product of its rules.
     pub(crate) potentials: Vec<f64>,
-    /// The same with the factor of one rule replaced by its silence, for each rule that reaches out.
+    /// The same with the factor of one rule replaced by its silence, for each rule that reaches out, unless all labels are in one
+    /// clique.
     pub(crate) without: Vec<Vec<f64>>,
 }
 
@@ -85,22 +91,50 @@ impl Problem {
     /// The same, with what the labels need that rules are not connected with.
     pub(crate) fn reaching_tables(&self, parameters: &[f64]) -> Tables {
         let mut tables = self.tables(parameters);
-        let reaching = self.reaches.iter().filter(|_| !self.is_loopy);
-        tables.without = reaching.map(|reach| self.potentials(&tables, Some(reach.rule))).collect();
+        let reaching = self.reaches.iter().filter(|_| !self.is_loopy && !self.is_joint());
+        let without = |rule: usize| self.potentials(&tables, Some((rule, &tables.silent[rule])));
+        tables.without = reaching.map(|reach| without(reach.rule)).collect();
         tables
     }
 
-    /// The product of the rules of every clique, the factor of `silenced` replaced by its silence.
-    fn potentials(&self, tables: &Tables, silenced: Option<usize>) -> Vec<f64> {
+    /// The product of the rules of every clique, the factors of one of them replaced.
+    fn potentials(&self, tables: &Tables, replaced: Option<(usize, &[f64])>) -> Vec<f64> {
         let mut potentials = vec![1.0; self.tree.n_entries];
-        for (rule, shape) in self.rules.iter().enumerate() {
-            let Some(home) = &shape.home else { continue };
-            let factors = if silenced == Some(rule) { &tables.silent[rule] } else { &tables.factors[rule] };
-            let entries =
-                potentials[self.tree.cliques[home.clique].entries()].iter_mut().zip(&home.of_clique);
-            entries.for_each(|(potential, &entry)| *potential *= factors[entry as usize]);
+        for (index, clique) in self.tree.cliques.iter().enumerate() {
+            self.multiply_rules(index, tables, replaced, &mut potentials[clique.entries()]);
         }
         potentials
+    }
+
+    /// The product of the rules of a clique, in place of ones.
+    fn multiply_rules(
+        &self,
+        clique: usize,
+        tables: &Tables,
+        replaced: Option<(usize, &[f64])>,
+        product: &mut [f64],
+    ) {
+        // A table over the fastest labels, which grows label by label: a rule joins in when all its labels are there.
+        let labels = &self.tree.cliques[clique].labels;
+        let mut n_entries = 1;
+        for at in (0..=labels.len()).rev() {
+            if let Some(&label) = labels.get(at) {
+                let size = self.tree.sizes[label];
+                (1..size).for_each(|category| product.copy_within(..n_entries, category * n_entries));
+                n_entries *= size;
+            }
+            for &rule in &self.of_clique[clique] {
+                let factors = match replaced {
+                    Some((other, factors)) if other == rule => factors,
+                    _ => &tables.factors[rule],
+                };
+                if let Some(home) = &self.rules[rule].home
+                    && home.fit.first == at
+                {
+                    home.fit.multiply(&mut product[..n_entries], factors);
+                }
+            }
+        }
     }
 
     /// Adds what derivatives in the potentials, and counts of their logarithms, mean for the rules' parameters.
@@ -112,40 +146,53 @@ impl Problem {
         counts: &[f64],
         gradient: &mut [f64],
     ) {
-        for (clique, rules) in self.tree.cliques.iter().zip(&self.of_clique) {
-            // The product of all rules but one: those before it times those behind it.
-            let mut behind = vec![vec![1.0; clique.size]];
-            for &rule in rules.iter().skip(1).rev() {
-                let mut product = behind.last().expect("there is one").clone();
-                self.multiply(rule, tables, &mut product);
-                behind.push(product);
-            }
-            let mut before = vec![1.0; clique.size];
-            for &rule in rules {
-                let shape = &self.rules[rule];
-                let Some(home) = &shape.home else { continue };
-                let behind = behind.pop().expect("one for each rule");
-                let factors = &tables.factors[rule];
-                let mut slope = vec![0.0; factors.len()];
-                let others = before.iter().zip(&behind).map(|(before, behind)| before * behind);
-                let entries = derivatives[clique.entries()].iter().zip(&counts[clique.entries()]);
-                for (((derivative, count), others), &entry) in entries.zip(others).zip(&home.of_clique) {
-                    slope[entry as usize] += derivative * others;
-                    if *count != 0.0 {
-                        slope[entry as usize] += count / factors[entry as usize];
-                    }
+        for (index, (clique, rules)) in self.tree.cliques.iter().zip(&self.of_clique).enumerate() {
+            let [derivatives, counts, potentials] =
+                [derivatives, counts, &tables.potentials].map(|all| &all[clique.entries()]);
+            let mut mass = counts.to_vec();
+            add_products(derivatives, potentials, &mut mass);
+            let shared = Masses::new(self, clique, mass);
+            for &rule in rules.iter().filter(|&&rule| self.rules[rule].is_learned()) {
+                let Some(home) = &self.rules[rule].home else { continue };
+                let (silent, factors) = (&tables.silent[rule], &tables.factors[rule]);
+                if factors.iter().all(|factor| *factor >= LEAST_DIVISOR) {
+                    self.add_mass_gradient(rule, parameters, silent, (&shared, factors), gradient);
+                    continue;
                 }
-                self.add_rule_gradient(rule, parameters, &tables.silent[rule], &slope, gradient);
-                self.multiply(rule, tables, &mut before);
+                // The same, with nothing that has been multiplied by the factor. Where it is 0 there are no counts.
+                let inverse = factors.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 });
+                let mut mass = counts.to_vec();
+                home.fit.multiply(&mut mass, &inverse.collect::<Vec<f64>>());
+                let ones = vec![1.0; factors.len()];
+                let mut others = vec![1.0; clique.size];
+                self.multiply_rules(index, tables, Some((rule, &ones)), &mut others);
+                add_products(derivatives, &others, &mut mass);
+                let own = Masses::new(self, clique, mass);
+                self.add_mass_gradient(rule, parameters, silent, (&own, &ones), gradient);
             }
         }
     }
 
-    /// Multiplies the entries of a rule's clique by its factor.
-    fn multiply(&self, rule: usize, tables: &Tables, product: &mut [f64]) {
-        let Some(home) = &self.rules[rule].home else { return };
-        let entries = product.iter_mut().zip(&home.of_clique);
-        entries.for_each(|(product, &entry)| *product *= tables.factors[rule][entry as usize]);
+    /// Adds the gradient of ln ∏ f of an assignment, so many times, in the q of labels that rules are not connected with: unless
+    /// they have their part of the masses.
+    pub(crate) fn add_log_reach(
+        &self,
+        parameters: &[f64],
+        tables: &Tables,
+        assignment: impl Fn(usize) -> usize + Copy,
+        times: f64,
+        gradient: &mut [f64],
+    ) {
+        if times == 0.0 || self.is_joint() {
+            return;
+        }
+        for reach in &self.reaches {
+            let entry = self.rules[reach.rule].entry(&self.tree.sizes, assignment);
+            let toward_silence = 1.0 - 2.0 * self.probability(reach.rule, parameters);
+            let slope =
+                times * toward_silence * tables.silent[reach.rule][entry] / tables.factors[reach.rule][entry];
+            reach.labels.iter().for_each(|&(label, place)| gradient[place + assignment(label)] += slope);
+        }
     }
 
     /// From ∂ / ∂ f for each entry of a rule to its parameters.
@@ -171,6 +218,11 @@ impl Problem {
 }
 
 impl RuleShape {
+    /// Whether any of its numbers is a parameter.
+    fn is_learned(&self) -> bool {
+        matches!(self.silence, Silence::Learned(_)) || matches!(self.probability, Probability::Learned(_))
+    }
+
     /// The entry of its table for an assignment.
     pub(crate) fn entry(&self, sizes: &[usize], assignment: impl Fn(usize) -> usize) -> usize {
         self.labels.iter().fold(0, |entry, &label| entry * sizes[label] + assignment(label))
@@ -237,4 +289,8 @@ pub(crate) fn blocks(sizes: &[usize]) -> impl Iterator<Item = usize> {
         *end += size;
         Some(*end - size)
     })
+}
+
+fn add_products(a: &[f64], b: &[f64], sums: &mut [f64]) {
+    sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += a * b);
 }

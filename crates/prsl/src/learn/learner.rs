@@ -79,7 +79,7 @@ impl Default for Learner {
     fn default() -> Self {
         let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
         Self {
-            sizes: vec![size(2, 1), size(3, 1), size(4, 2), size(6, 4), size(8, 8)],
+            sizes: vec![Size::NOTHING, size(2, 1), size(3, 1), size(4, 2), size(6, 4), size(8, 8)],
             steps: 2000,
             patience: 400,
             batch: 40,
@@ -100,8 +100,8 @@ impl Default for Learner {
     }
 }
 
-/// The most inhibition probabilities to learn from a row.
-const MOST_PER_ROW: usize = 5;
+/// So many known truths that are not what their labels mostly are, at least, for each inhibition probability to learn.
+const RARE_TRUTHS: usize = 2;
 /// So many sizes in a row may gain nothing before the rest is left out.
 const PATIENCE: usize = 2;
 
@@ -139,6 +139,44 @@ impl Learner {
             calibrate: Calibrating::Given,
             ..Self::default()
         }
+    }
+
+    /// The same with sizes of so many rules (about each group, or in all), and groups of so many labels less one; `None` allows any.
+    /// Rules about all labels come with every size that has rules about groups. Where rules are learned anew, no new ones are a size, too.
+    ///
+    /// ```
+    /// use prsl::learn::{Learner, Size};
+    ///
+    /// let learner = Learner::default().sized(Some(2), None, 1);
+    /// assert_eq!(learner.sizes, [Size::Thin { width: 4, rules_per_group: 2, wide: 1 }]);
+    /// let learner = Learner::paper().sized(Some(7), None, 0);
+    /// assert_eq!(learner.sizes, [Size::Paper { rules: 7 }]);
+    /// ```
+    pub fn sized(self, rules: Option<usize>, width: Option<usize>, wide: usize) -> Self {
+        let allows = |wanted: Option<usize>, number: usize| wanted.is_none_or(|wanted| wanted == number);
+        let is_free = rules.is_none() && width.is_none();
+        let like = |size: &Size| match *size {
+            Size::NOTHING => is_free.then_some(Size::NOTHING),
+            Size::Thin { width: of_size, rules_per_group, .. } => {
+                let is_wanted = allows(width, of_size) && allows(rules, rules_per_group);
+                is_wanted.then_some(Size::Thin { width: of_size, rules_per_group, wide })
+            }
+            Size::Paper { rules: of_size } => allows(rules, of_size).then_some(*size),
+        };
+        let mut sizes: Vec<Size> = self.sizes.iter().filter_map(like).collect();
+        if sizes.is_empty() {
+            // Nothing of the usual: what was asked for, the rest from the middle of the list.
+            sizes = match self.sizes.first() {
+                Some(Size::Paper { .. }) => vec![Size::Paper { rules: rules.unwrap_or(10) }],
+                _ => {
+                    vec![Size::Thin { width: width.unwrap_or(3), rules_per_group: rules.unwrap_or(1), wide }]
+                }
+            };
+        }
+        if self.relearn && sizes[0] != Size::NOTHING {
+            sizes.insert(0, Size::NOTHING);
+        }
+        Self { sizes, ..self }
     }
 }
 
@@ -256,7 +294,7 @@ impl Learner {
     /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn.
     fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
         let sizes = self.sizes.iter().map(|size| size.at_most(base.labels().len()));
-        let most = MOST_PER_ROW * train.n_rows();
+        let most = n_rare(train) / RARE_TRUTHS;
         sizes
             .enumerate()
             .filter(|(at, size)| *at == 0 || size.n_parameters(base) <= most)
@@ -399,6 +437,17 @@ impl Learner {
         let Task { problem, start, .. } = Task::new(&settings, nothing, base, train)?;
         Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
     }
+}
+
+/// How many known truths are not the most frequent category of their label: what there is to learn rules from.
+fn n_rare(examples: &Examples) -> usize {
+    let labels = examples.beliefs().model().labels();
+    let of_label = |(at, label): (usize, &Label)| {
+        let mut counts = vec![0; label.n_categories()];
+        examples.truths().iter().filter_map(|truths| truths[at]).for_each(|truth| counts[truth] += 1);
+        counts.iter().sum::<usize>() - counts.iter().max().copied().unwrap_or(0)
+    };
+    labels.iter().enumerate().map(of_label).sum()
 }
 
 /// Whether two models have the same labels and categories.

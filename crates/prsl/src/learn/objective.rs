@@ -20,10 +20,10 @@
 //! and the same for the first term with the known labels held fast; where all are known it is a product, whose
 //! logarithm is differentiated directly. A clique's potential is the product of its rules: what it multiplies is summed
 //! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
-//! one assignment that is possible, and is not 0.
+//! one assignment that is possible, and is not 0: a combination that a rule excludes has no part in the rule's gradient.
 //!
 //! A label that a rule is not connected with has q = 1 there, and still a derivative: that of Z with the rule's factor
-//! replaced by its silence Q, one more pass for each rule that reaches out.
+//! replaced by its silence Q, one more pass for each rule that reaches out, or none if all labels are in one clique ([`super::mass`]).
 //!
 //! ```text
 //! ∂ ln Z / ∂ qⱼ(m) = (1 − 2p) Z(fₖ → Qₖ, Lⱼ = m) / Z
@@ -144,10 +144,10 @@ impl Problem {
         let mut own = sums.parameters;
         if let Some(typical) = &self.typical {
             typical.spread(&sums.of_combination, &mut sums.counts);
-            for wide in self.wide() {
-                for (combination, &mass) in typical.combinations.iter().zip(&sums.of_combination) {
-                    wide.add_log_factor(parameters, |label| combination.categories[label], mass, &mut own);
-                }
+            for (combination, &mass) in typical.combinations.iter().zip(&sums.of_combination) {
+                let category = |label: usize| combination.categories[label];
+                self.wide().for_each(|wide| wide.add_log_factor(parameters, category, mass, &mut own));
+                self.add_log_reach(parameters, &tables, category, mass, &mut own);
             }
         }
         let scale = 1.0 / sums.weight;
@@ -194,10 +194,18 @@ impl Problem {
 }
 
 impl Problem {
-    /// Brings the rules home: to the cliques of a tree that has been made for them, or to none.
+    /// Takes up a tree that has been made for the rules, and brings them home.
     pub(crate) fn arrange(&mut self, tree: CliqueTree) {
         self.tree = tree;
         self.spare = Mutex::default();
+        self.bring_home();
+        if let Some(typical) = &mut self.typical {
+            typical.locate(&self.tree);
+        }
+    }
+
+    /// Brings the rules home: to the cliques that have their labels, or to none.
+    pub(crate) fn bring_home(&mut self) {
         self.of_clique = vec![Vec::new(); self.tree.cliques.len()];
         for (index, rule) in self.rules.iter_mut().enumerate() {
             let is_wide = matches!(rule.silence, Silence::Wide(_));
@@ -206,9 +214,11 @@ impl Problem {
                 self.of_clique[home.clique].push(index);
             }
         }
-        if let Some(typical) = &mut self.typical {
-            typical.locate(&self.tree);
-        }
+    }
+
+    /// Whether one clique has all labels, and with them all that is to be known about the rules.
+    pub(crate) fn is_joint(&self) -> bool {
+        !self.is_loopy && self.tree.cliques.len() == 1
     }
 
     /// The rules that are over all labels.
@@ -597,20 +607,14 @@ impl<'a> Pass<'a> {
             sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives));
             add_slopes(&sweep.marginals, &share);
         }
-        if self.loopy.is_none() {
-            for (reach, potentials) in problem.reaches.iter().zip(&tables.without) {
-                sweep.up(&problem.tree, potentials);
-                let share = share(sweep.log_total);
-                sweep.down(&problem.tree, potentials, &share, None);
-                let toward_silence = 1.0 - 2.0 * problem.probability(reach.rule, parameters);
-                for &(label, place) in &reach.labels {
-                    let block = sweep.block(label);
-                    for (slot, marginal) in sums.parameters[place..]
-                        .iter_mut()
-                        .zip(&sweep.marginals[block..block + problem.tree.sizes[label]])
-                    {
-                        *slot += toward_silence * dot(marginal, &share);
-                    }
+        for (reach, potentials) in problem.reaches.iter().zip(&tables.without) {
+            sweep.up(&problem.tree, potentials);
+            let share = share(sweep.log_total);
+            sweep.down(&problem.tree, potentials, &share, None);
+            let toward_silence = 1.0 - 2.0 * problem.probability(reach.rule, parameters);
+            for &(label, place) in &reach.labels {
+                for (slot, marginal) in sums.parameters[place..].iter_mut().zip(sweep.marginals_of(label)) {
+                    *slot += toward_silence * dot(marginal, &share);
                 }
             }
         }
@@ -673,15 +677,7 @@ impl<'a> Pass<'a> {
         for wide in self.problem.wide() {
             wide.add_log_factor(self.parameters, truth, weight, &mut self.sums.parameters);
         }
-        for reach in &self.problem.reaches {
-            let entry = self.problem.rules[reach.rule].entry(&self.problem.tree.sizes, truth);
-            let toward_silence = 1.0 - 2.0 * self.problem.probability(reach.rule, self.parameters);
-            let slope = toward_silence * self.tables.silent[reach.rule][entry]
-                / self.tables.factors[reach.rule][entry];
-            for &(label, place) in &reach.labels {
-                self.sums.parameters[place + truth(label)] += weight * slope;
-            }
-        }
+        self.problem.add_log_reach(self.parameters, self.tables, truth, weight, &mut self.sums.parameters);
         let log_typical = self.log_typical(row);
         if let (Some(typical), Some(own)) = (&self.problem.typical, self.data.combination[row])
             && log_typical > f64::NEG_INFINITY

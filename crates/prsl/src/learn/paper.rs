@@ -39,8 +39,8 @@ impl Default for Paper {
     }
 }
 
-/// Up to so many assignments of all labels one table serves all rules, and no tree is made for them.
-const MAX_DENSE: usize = 1 << 10;
+/// Up to so many assignments of all labels, one clique may have them all, and no tree is made for the rules.
+const MAX_JOINT: usize = 1 << 19;
 /// The most entries of a rule's own table.
 const MAX_TABLE: usize = 1 << 20;
 
@@ -52,8 +52,8 @@ pub(crate) struct Few {
     starts: Vec<usize>,
     labels_per_rule: usize,
     regularizer: Regularizer,
-    /// Whether all labels are in one table.
-    is_dense: bool,
+    /// Whether one clique has all labels, whatever the rules are connected with.
+    is_joint: bool,
     /// For each rule the labels it is connected with.
     connected: Vec<Vec<usize>>,
 }
@@ -90,16 +90,22 @@ impl Few {
                 }
             }
             problem.rules.push(RuleShape {
-                labels: (0..sizes.len()).collect(),
+                labels: Vec::new(),
                 home: None,
                 silence: Silence::Learned(Vec::new()),
                 probability: Probability::Given(probability),
             });
         }
         let n_assignments = sizes.iter().fold(1_usize, |product, &size| product.saturating_mul(size));
-        let is_dense = n_assignments <= MAX_DENSE && !problem.is_loopy;
-        let mut few = Self { first, starts, labels_per_rule, regularizer, is_dense, connected: Vec::new() };
+        let mut few =
+            Self { first, starts, labels_per_rule, regularizer, is_joint: false, connected: Vec::new() };
         few.connect(problem, &start.parameters)?;
+        // A tree takes one more sweep for each rule that reaches out, and twice as long for an entry.
+        let of_sweeps = 2 * problem.tree.n_entries * (1 + problem.reaches.len());
+        few.is_joint = !problem.is_loopy && n_assignments <= MAX_JOINT.min(of_sweeps);
+        if few.is_joint {
+            problem.arrange(CliqueTree::new(&sizes, &[(0..sizes.len()).collect()])?);
+        }
         Ok(few)
     }
 
@@ -153,7 +159,7 @@ impl Few {
         let is_in = |places: &std::ops::Range<usize>| parameters[places.clone()].iter().any(|q| *q < 1.0);
         let labels_of = |rule: usize| -> Vec<usize> {
             let places = self.places(rule, &sizes);
-            (0..sizes.len()).filter(|&label| self.is_dense || is_in(&places[label])).collect()
+            (0..sizes.len()).filter(|&label| is_in(&places[label])).collect()
         };
         let connected: Vec<Vec<usize>> = (0..self.starts.len()).map(labels_of).collect();
         if connected == self.connected {
@@ -172,6 +178,10 @@ impl Few {
             }
         }
         self.connected = connected;
+        if self.is_joint {
+            problem.bring_home();
+            return Ok(());
+        }
         let scopes: Vec<Vec<usize>> = problem.rules.iter().map(|rule| rule.labels.clone()).collect();
         let tree =
             if problem.is_loopy { loopy_tree(&sizes, &scopes)? } else { CliqueTree::new(&sizes, &scopes)? };
@@ -194,4 +204,58 @@ pub(crate) fn loopy_tree(sizes: &[usize], scopes: &[Vec<usize>]) -> Result<Cliqu
         }
     }
     CliqueTree::new(sizes, &[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::climb::{Climb, Pace};
+    use super::super::task::{Candidate, Size, Task};
+    use super::super::{Examples, Learner};
+    use super::*;
+    use crate::{BeliefMatrix, Model, Normalize};
+
+    /// Labels of two and three categories, an expert's rule beside, and labels that are missing.
+    #[test]
+    fn one_clique_learns_what_a_tree_learns() {
+        let builder = (0..6).fold(Model::builder(), |builder, at| builder.binary_label(format!("l{at}")));
+        let model = builder.label("c", ["x", "y", "z"]).rule("l1 <- l0", 0.9).build().unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let (mut beliefs, mut truths) = (BeliefMatrix::new(&model), Vec::new());
+        for _ in 0..60 {
+            let mut cells: Vec<Option<f64>> =
+                (0..6).flat_map(|_| [Some(rng.random_range(0.05..0.95)), None]).collect();
+            let rest = rng.random_range(0.1..0.4);
+            cells.extend([Some(0.5), Some(0.5 - rest), Some(rest)]);
+            beliefs.push(&cells, Normalize::Never).unwrap();
+            let sizes = [2, 2, 2, 2, 2, 2, 3];
+            truths.push(sizes.map(|size| rng.random_bool(0.9).then(|| rng.random_range(0..size))).to_vec());
+        }
+        let examples = Examples::new(beliefs, truths).unwrap();
+        let candidate = Candidate { size: Size::Paper { rules: 8 }, typical: false };
+        let climb = |is_joint: bool| {
+            let settings =
+                Learner { paper: Paper { labels_per_rule: 3, ..Paper::default() }, ..Learner::paper() };
+            let mut task = Task::new(&settings, candidate, &model, &examples).unwrap();
+            let few = task.few.as_mut().unwrap();
+            assert!(few.is_joint);
+            if !is_joint {
+                few.is_joint = false;
+                few.connected.clear();
+                few.connect(&mut task.problem, &task.start.parameters).unwrap();
+            }
+            let rows = [&task.problem.rows(&examples, true), &task.problem.rows(&examples, false)];
+            let mut climb = Climb::new(candidate, &task.start);
+            let pace = Pace { steps: 60, batch: 20, seed: 1, patience: usize::MAX };
+            while climb.go_on(&mut task, pace, rows).unwrap() {}
+            assert_eq!(task.problem.is_joint(), is_joint);
+            climb
+        };
+        let [joint, tree] = [climb(true), climb(false)];
+        for (joint, tree) in joint.curve.iter().zip(&tree.curve) {
+            assert!((joint.validation - tree.validation).abs() < 1e-9, "{joint:?} is not {tree:?}");
+        }
+        for (joint, tree) in joint.parameters.iter().zip(&tree.parameters) {
+            assert!((joint - tree).abs() < 1e-7, "{joint} is not {tree}");
+        }
+    }
 }

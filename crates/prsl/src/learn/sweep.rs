@@ -5,7 +5,11 @@
 //! in Z: the derivative that all rules of the clique share. Nothing is divided by a potential or a message, either may
 //! be 0.
 
+use std::ops::Range;
+
 use super::clique_tree::{Clique, CliqueTree};
+use super::factor::blocks;
+use super::halves::{Halves, outer};
 
 /// Rows side by side.
 pub(crate) const LANES: usize = 8;
@@ -25,12 +29,14 @@ pub(crate) struct Sweep {
     down: Vec<Lane>,
     /// Where a clique's separator starts in both.
     separators: Vec<usize>,
-    /// Where a label's categories start.
-    blocks: Vec<usize>,
+    /// Where a label's categories are among all.
+    blocks: Vec<Range<usize>>,
     /// Per clique entry: the product of all but the potential and the message down.
     inside: Vec<Lane>,
     home: Vec<Lane>,
     scratch: Vec<Vec<Lane>>,
+    /// Cliques with neither parent nor children.
+    alone: Vec<Option<Halves>>,
 }
 
 impl Sweep {
@@ -41,13 +47,13 @@ impl Sweep {
             separators.push(n_separators);
             n_separators += clique.n_separator();
         }
-        let mut blocks = Vec::with_capacity(tree.sizes.len());
-        let mut n_categories = 0;
-        for size in &tree.sizes {
-            blocks.push(n_categories);
-            n_categories += size;
-        }
-        let largest = tree.cliques.iter().map(|clique| clique.size).max().unwrap_or(0);
+        let n_categories = tree.sizes.iter().sum();
+        let parents = tree.cliques.iter().filter(|clique| !clique.children.is_empty());
+        let largest = parents.map(|clique| clique.size).max().unwrap_or(0);
+        let halves = |clique: &Clique| {
+            let sizes: Vec<usize> = clique.labels.iter().map(|&label| tree.sizes[label]).collect();
+            (clique.parent.is_none() && clique.children.is_empty()).then(|| Halves::new(&sizes))
+        };
         Self {
             beliefs: vec![[1.0; LANES]; n_categories],
             marginals: vec![[0.0; LANES]; n_categories],
@@ -55,10 +61,11 @@ impl Sweep {
             up: vec![[0.0; LANES]; n_separators],
             down: vec![[0.0; LANES]; n_separators],
             separators,
-            blocks,
+            blocks: blocks(&tree.sizes).zip(&tree.sizes).map(|(block, size)| block..block + size).collect(),
             inside: vec![[0.0; LANES]; tree.n_entries],
             home: Vec::new(),
             scratch: vec![vec![[0.0; LANES]; largest]; tree.most_children.max(1) + 1],
+            alone: tree.cliques.iter().map(halves).collect(),
         }
     }
 
@@ -66,7 +73,14 @@ impl Sweep {
     pub(crate) fn up(&mut self, tree: &CliqueTree, potentials: &[f64]) {
         self.log_total = [0.0; LANES];
         for (index, clique) in tree.cliques.iter().enumerate() {
-            self.outer_beliefs(tree, clique);
+            let potentials = &potentials[clique.entries()];
+            let beliefs = clique.homes().iter().map(|&label| &self.beliefs[self.blocks[label].clone()]);
+            if let Some(halves) = &mut self.alone[index] {
+                halves.up(beliefs, potentials);
+                (0..LANES).for_each(|l| self.log_total[l] += halves.total[l].ln());
+                continue;
+            }
+            outer(beliefs, &mut self.home);
             let inside = &mut self.inside[clique.entries()];
             for run in inside.chunks_exact_mut(clique.run) {
                 run.copy_from_slice(&self.home);
@@ -78,8 +92,7 @@ impl Sweep {
                 }
             }
             let message = &mut self.up[self.separators[index]..][..clique.n_separator()];
-            let runs =
-                inside.chunks_exact(clique.run).zip(potentials[clique.entries()].chunks_exact(clique.run));
+            let runs = inside.chunks_exact(clique.run).zip(potentials.chunks_exact(clique.run));
             for (slot, (inside, potential)) in message.iter_mut().zip(runs) {
                 *slot = [0.0; LANES];
                 inside.iter().zip(potential).for_each(|(x, &potential)| add_scaled(slot, x, potential));
@@ -91,9 +104,9 @@ impl Sweep {
         }
     }
 
-    /// The place of a label's first category among all.
-    pub(crate) fn block(&self, label: usize) -> usize {
-        self.blocks[label]
+    /// The marginals of a label.
+    pub(crate) fn marginals_of(&self, label: usize) -> &[Lane] {
+        &self.marginals[self.blocks[label].clone()]
     }
 
     /// Sums down from the roots, after [`Sweep::up`]: marginals, and to `derivatives` (one per entry of every clique), where they are
@@ -105,18 +118,31 @@ impl Sweep {
         weights: &Lane,
         mut derivatives: Option<&mut [f64]>,
     ) {
+        let reciprocal = |total: Lane| total.map(|total| if total > 0.0 { 1.0 / total } else { 0.0 });
         for (index, clique) in tree.cliques.iter().enumerate().rev() {
+            let potentials = &potentials[clique.entries()];
+            if let Some(halves) = &mut self.alone[index] {
+                let share = reciprocal(halves.total);
+                if let Some(derivatives) = &mut derivatives {
+                    let weights = std::array::from_fn(|l| weights[l] * share[l]);
+                    halves.add_derivatives(&weights, &mut derivatives[clique.entries()]);
+                }
+                let (slow, n_slow, fast) = halves.marginals(potentials);
+                let blocks = |label: &usize| self.blocks[*label].clone();
+                store(slow, &share, clique.labels[..n_slow].iter().map(blocks), &mut self.marginals);
+                store(fast, &share, clique.labels[n_slow..].iter().map(blocks), &mut self.marginals);
+                continue;
+            }
             if clique.parent.is_none() {
                 self.down[self.separators[index]] = [1.0; LANES];
             }
             let outside = &self.down[self.separators[index]..][..clique.n_separator()];
-            let potentials = &potentials[clique.entries()];
             let total =
                 marginalize(&self.inside[clique.entries()], outside, potentials, clique.run, &mut self.home);
-            let factor: Lane =
-                std::array::from_fn(|l| if total[l] > 0.0 { weights[l] / total[l] } else { 0.0 });
-            let share: Lane = std::array::from_fn(|l| if total[l] > 0.0 { 1.0 / total[l] } else { 0.0 });
-            self.store_marginals(tree, clique, &share);
+            let share = reciprocal(total);
+            let factor: Lane = std::array::from_fn(|l| weights[l] * share[l]);
+            let blocks = clique.homes().iter().map(|&label| self.blocks[label].clone());
+            store(&self.home, &share, blocks, &mut self.marginals);
             if let Some(derivatives) = &mut derivatives {
                 let inside = self.inside[clique.entries()].chunks_exact(clique.run);
                 let slots = derivatives[clique.entries()].chunks_exact_mut(clique.run);
@@ -137,7 +163,8 @@ impl Sweep {
     /// The messages to a clique's children: everything but what came from the child.
     fn pass_down(&mut self, tree: &CliqueTree, index: usize, potentials: &[f64]) {
         let clique = &tree.cliques[index];
-        self.outer_beliefs(tree, clique);
+        let beliefs = clique.homes().iter().map(|&label| &self.beliefs[self.blocks[label].clone()]);
+        outer(beliefs, &mut self.home);
         // products[c]: beliefs, potential, message down, and the messages of the children before c.
         let n_children = clique.children.len();
         let mut products = std::mem::take(&mut self.scratch);
@@ -182,40 +209,21 @@ impl Sweep {
         products.push(rest);
         self.scratch = products;
     }
+}
 
-    /// The product of the beliefs of the labels at home in a clique.
-    fn outer_beliefs(&mut self, tree: &CliqueTree, clique: &Clique) {
-        self.home.clear();
-        self.home.push([1.0; LANES]);
-        for &label in clique.homes() {
-            let beliefs = &self.beliefs[self.blocks[label]..][..tree.sizes[label]];
-            let n = self.home.len();
-            self.home.resize(n * beliefs.len(), [0.0; LANES]);
-            // From the end, so that nothing is overwritten that is still needed.
-            for at in (0..n).rev() {
-                let product = self.home[at];
-                for (slot, belief) in self.home[at * beliefs.len()..].iter_mut().zip(beliefs) {
-                    *slot = std::array::from_fn(|l| product[l] * belief[l]);
-                }
+/// Takes sums by entry of a table, times each row's share, as the marginals of its labels: where these go, label by label.
+fn store(sums: &[Lane], share: &Lane, blocks: impl Iterator<Item = Range<usize>>, marginals: &mut [Lane]) {
+    let mut run = sums.len();
+    for block in blocks {
+        let slots = &mut marginals[block];
+        slots.fill([0.0; LANES]);
+        run /= slots.len();
+        for runs in sums.chunks_exact(run * slots.len()) {
+            for (slot, run) in slots.iter_mut().zip(runs.chunks_exact(run)) {
+                run.iter().for_each(|sum| add_scaled(slot, sum, 1.0));
             }
         }
-    }
-
-    /// Takes the sums over a clique's entries, by home entry (in `self.home`), as marginals of the labels at home.
-    fn store_marginals(&mut self, tree: &CliqueTree, clique: &Clique, share: &Lane) {
-        let mut stride = clique.run;
-        for &label in clique.homes() {
-            let size = tree.sizes[label];
-            stride /= size;
-            let marginals = &mut self.marginals[self.blocks[label]..][..size];
-            marginals.fill([0.0; LANES]);
-            for (entry, sum) in self.home.iter().enumerate() {
-                let slot = &mut marginals[entry / stride % size];
-                for l in 0..LANES {
-                    slot[l] += sum[l] * share[l];
-                }
-            }
-        }
+        slots.iter_mut().for_each(|slot| multiply(slot, share));
     }
 }
 
@@ -242,18 +250,21 @@ fn marginalize(
     total
 }
 
+#[inline(always)]
 pub(crate) fn multiply(slot: &mut Lane, by: &Lane) {
     for l in 0..LANES {
         slot[l] *= by[l];
     }
 }
 
-fn add_scaled(slot: &mut Lane, x: &Lane, factor: f64) {
+#[inline(always)]
+pub(crate) fn add_scaled(slot: &mut Lane, x: &Lane, factor: f64) {
     for l in 0..LANES {
         slot[l] += x[l] * factor;
     }
 }
 
+#[inline(always)]
 pub(crate) fn dot(a: &Lane, b: &Lane) -> f64 {
     let products: Lane = std::array::from_fn(|l| a[l] * b[l]);
     ((products[0] + products[4]) + (products[2] + products[6]))

@@ -108,7 +108,7 @@ pub(crate) struct Task {
     pub(crate) problem: Problem,
     pub(crate) start: Start,
     /// What keeps the paper's rules in shape.
-    few: Option<Few>,
+    pub(crate) few: Option<Few>,
 }
 
 impl Task {

@@ -1,7 +1,6 @@
 //! The objective against enumeration, its gradient against differences.
 
 use super::*;
-use crate::learn::factor::blocks;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -151,6 +150,72 @@ impl Case {
         self
     }
 
+    /// Only rules that can be in a table, hard ones among them.
+    fn narrow(mut self) -> Self {
+        self.problem.rules.retain(|rule| !matches!(rule.silence, Silence::Wide(_)));
+        self
+    }
+
+    /// Asks for the q of the labels that rules are not connected with, too.
+    fn reaching(mut self) -> Self {
+        let sizes = &self.problem.tree.sizes;
+        for (rule, shape) in self.problem.rules.iter().enumerate() {
+            if !matches!(shape.silence, Silence::Learned(_)) {
+                continue;
+            }
+            let outside = (0..sizes.len()).filter(|label| !shape.labels.contains(label));
+            let labels = outside.map(|label| {
+                self.parameters.extend(vec![1.0; sizes[label]]);
+                (label, self.parameters.len() - sizes[label])
+            });
+            self.problem.reaches.push(Reach { rule, labels: labels.collect() });
+        }
+        self.problem.n_parameters = self.parameters.len();
+        self
+    }
+
+    /// Learned rules that hold for certain, and many a q of 1: they exclude what leaves them silent. No combinations, which
+    /// have no part in the gradient of a rule that excludes them.
+    fn excluding(mut self) -> Self {
+        self.problem.typical = None;
+        let sizes = self.problem.tree.sizes.clone();
+        for shape in &mut self.problem.rules {
+            if let Silence::Learned(places) = &shape.silence {
+                shape.probability = Probability::Given(1.0);
+                let own =
+                    places.iter().zip(&shape.labels).flat_map(|(place, &label)| *place..place + sizes[label]);
+                own.for_each(|at| {
+                    self.parameters[at] = if self.parameters[at] > 0.5 { 1.0 } else { self.parameters[at] }
+                });
+            }
+        }
+        self
+    }
+
+    /// The slope in one parameter, from values at and below it.
+    fn slope_from_below(&mut self, at: usize) -> f64 {
+        let (x, h) = (self.parameters[at], 1e-4);
+        let all: Vec<usize> = (0..self.rows.n_rows).collect();
+        let values = [0.0, 1.0, 2.0, 3.0].map(|steps| {
+            self.parameters[at] = x - steps * h;
+            self.problem.value(&self.parameters, &self.rows, &all)
+        });
+        self.parameters[at] = x;
+        (11.0 * values[0] - 18.0 * values[1] + 9.0 * values[2] - 2.0 * values[3]) / (6.0 * h)
+    }
+
+    /// With a tree for what rules are connected with, or with one clique for everything.
+    fn arranged(mut self, is_joint: bool) -> Self {
+        let sizes = self.problem.tree.sizes.clone();
+        let scopes: Vec<Vec<usize>> = if is_joint {
+            vec![(0..sizes.len()).collect()]
+        } else {
+            self.problem.rules.iter().map(|rule| rule.labels.clone()).collect()
+        };
+        self.problem.arrange(CliqueTree::new(&sizes, &scopes).unwrap());
+        self
+    }
+
     fn loopy(mut self) -> Self {
         self.problem.is_loopy = true;
         let tree = CliqueTree::new(&self.problem.tree.sizes, &[]).unwrap();
@@ -258,33 +323,48 @@ proptest! {
     /// A label that a rule is not connected with, and the same label inside with q = 1.
     #[test]
     fn outside_of_a_rule_the_gradient_is_what_it_is_inside(seed in any::<u64>()) {
-        let mut case = case(seed).plain();
-        let sizes = case.problem.tree.sizes.clone();
-        let (mut rules, mut reaches) = (case.problem.rules.clone(), Vec::new());
-        for (rule, shape) in rules.iter_mut().enumerate() {
-            let Silence::Learned(places) = &mut shape.silence else { continue };
-            let outside: Vec<usize> = (0..sizes.len()).filter(|label| !shape.labels.contains(label)).collect();
-            let start = case.parameters.len();
-            case.parameters.extend(outside.iter().flat_map(|&label| vec![1.0; sizes[label]]));
-            let of_outside: Vec<usize> = outside.iter().map(|&label| sizes[label]).collect();
-            let labels: Vec<(usize, usize)> =
-                outside.iter().copied().zip(blocks(&of_outside).map(|block| start + block)).collect();
-            labels.iter().for_each(|&(label, place)| {
+        let mut case = case(seed).plain().reaching();
+        let (value, gradient) = case.gradient();
+        for Reach { rule, labels } in std::mem::take(&mut case.problem.reaches) {
+            let shape = &mut case.problem.rules[rule];
+            let Silence::Learned(places) = &mut shape.silence else { unreachable!("what reaches out is learned") };
+            for (label, place) in labels {
                 shape.labels.push(label);
                 places.push(place);
-            });
-            reaches.push(Reach { rule, labels });
+            }
         }
-        case.problem.n_parameters = case.parameters.len();
-        case.problem.reaches = reaches;
-        let (value, gradient) = case.gradient();
-        case.problem.reaches.clear();
-        case.problem.rules = rules;
-        case.problem.arrange(CliqueTree::new(&sizes, &[(0..sizes.len()).collect()]).unwrap());
+        let case = case.arranged(true);
         let (expected, slopes) = case.gradient();
         prop_assert!((value - expected).abs() <= 1e-9 * expected.abs().max(1.0));
         for (slope, expected) in gradient.iter().zip(&slopes) {
             prop_assert!((slope - expected).abs() <= 1e-8 * expected.abs().max(1.0), "{slope} is not {expected}");
+        }
+    }
+
+    /// Where a rule's factor is 0, nothing is divided by it, and there is a slope out of it.
+    #[test]
+    fn rules_that_exclude_have_a_gradient(seed in any::<u64>(), is_joint in any::<bool>()) {
+        let mut case = case(seed).narrow().excluding().arranged(is_joint);
+        let rows = case.problem.log_likelihoods(&case.parameters, &case.rows);
+        prop_assume!(rows.iter().all(|row| *row > IMPOSSIBLE));
+        let (_, gradient) = case.gradient();
+        for (at, &slope) in gradient.iter().enumerate() {
+            let expected = case.slope_from_below(at);
+            prop_assert!((slope - expected).abs() <= 1e-5 * expected.abs().max(1.0), "parameter {at}: {slope} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn one_clique_is_as_good_as_a_tree(seed in any::<u64>(), excludes in any::<bool>()) {
+        let arranged = |is_joint: bool| {
+            let case = case(seed).narrow().reaching();
+            if excludes { case.excluding() } else { case }.arranged(is_joint).gradient()
+        };
+        let ((value, gradient), (expected, slopes)) = (arranged(true), arranged(false));
+        prop_assert!((value - expected).abs() <= 1e-10 * expected.abs().max(1.0), "{value} is not {expected}");
+        for (at, (slope, expected)) in gradient.iter().zip(&slopes).enumerate() {
+            let error = (slope - expected).abs();
+            prop_assert!(error <= 1e-9 * expected.abs().max(1.0), "parameter {at}: {slope} is not {expected}");
         }
     }
 

@@ -1,12 +1,42 @@
-//! The engines behind `prsl predict`: those that were asked for, or those that suit the model.
+//! The engines that were asked for, or those that suit the model: what every way to ask for a prediction has in common.
+//!
+//! ```
+//! use prsl::engines::{EngineChoice, Marginals, Settings};
+//! use prsl::{BeliefMatrix, Evidence, Model};
+//!
+//! let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+//! let mut rows = BeliefMatrix::new(&model);
+//! rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+//! let engine = Marginals::compile(&model, EngineChoice::Auto, &Settings::default())?;
+//! let posteriors = engine.infer_batch(&rows);
+//! assert!((posteriors.marginals(0).expect("possible")[1] - 0.752).abs() < 5e-4);
+//! # Ok::<(), prsl::Error>(())
+//! ```
 
-use prsl::{
-    BeliefMatrix, Engine, Enumeration, Error, ExplanationEngine, JunctionTree, Limits, Loopy, LoopySettings,
-    MAX_WORK, MarginalEngine, Model, MostProbable, Posteriors, Sampler, Sampling, SearchLimits,
-};
 use rayon::prelude::*;
 
-use crate::predict::EngineKind;
+use super::{
+    Decoded, Enumeration, ExplanationEngine, JunctionTree, Limits, Loopy, LoopySettings, MAX_WORK,
+    MarginalEngine, Sampler, Sampling, SearchLimits,
+};
+use crate::belief::BeliefMatrix;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::posterior::{Engine, MostProbable, Posteriors};
+
+/// Which engine to ask.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The best for the model: exact where that is affordable.
+    #[default]
+    Auto,
+    /// Exactly: along a junction tree, or by branch and bound.
+    Exact,
+    /// Approximately, by loopy propagation.
+    Loopy,
+    /// By going through all assignments: only for small models.
+    Enumeration,
+}
 
 /// What engines may take, and how they run.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,16 +63,16 @@ pub enum Marginals {
 
 impl Marginals {
     /// Compiles the engine.
-    pub fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> prsl::Result<Marginals> {
+    pub fn compile(model: &Model, engine: EngineChoice, settings: &Settings) -> Result<Marginals> {
         let (limits, loopy) = (settings.limits, settings.loopy);
         Ok(match engine {
-            EngineKind::Auto => Marginals::Auto(MarginalEngine::compile(model, limits, loopy)?),
-            EngineKind::Exact => {
+            EngineChoice::Auto => Marginals::Auto(MarginalEngine::compile(model, limits, loopy)?),
+            EngineChoice::Exact => {
                 let tree = JunctionTree::compile_within(model, limits)?;
                 Marginals::Exact(Box::new(tree))
             }
-            EngineKind::Loopy => Marginals::Loopy(Box::new(Loopy::compile_with(model, loopy)?)),
-            EngineKind::Enumeration => Marginals::Enumeration(model.clone(), Enumeration::compile(model)?),
+            EngineChoice::Loopy => Marginals::Loopy(Box::new(Loopy::compile_with(model, loopy)?)),
+            EngineChoice::Enumeration => Marginals::Enumeration(model.clone(), Enumeration::compile(model)?),
         })
     }
 
@@ -111,13 +141,15 @@ pub enum Explanations {
 
 impl Explanations {
     /// Compiles the engine.
-    pub fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> prsl::Result<Explanations> {
+    pub fn compile(model: &Model, engine: EngineChoice, settings: &Settings) -> Result<Explanations> {
         Ok(match engine {
-            EngineKind::Auto | EngineKind::Exact => {
+            EngineChoice::Auto | EngineChoice::Exact => {
                 Explanations::Exact(ExplanationEngine::compile(model, settings.limits, settings.search)?)
             }
-            EngineKind::Loopy => Explanations::Loopy(Box::new(Loopy::compile_with(model, settings.loopy)?)),
-            EngineKind::Enumeration => Explanations::Enumeration(model.clone(), Enumeration::compile(model)?),
+            EngineChoice::Loopy => Explanations::Loopy(Box::new(Loopy::compile_with(model, settings.loopy)?)),
+            EngineChoice::Enumeration => {
+                Explanations::Enumeration(model.clone(), Enumeration::compile(model)?)
+            }
         })
     }
 
@@ -132,7 +164,7 @@ impl Explanations {
             }
             Explanations::Exact(engine) => each(&|row| engine.top(row, n)),
             Explanations::Loopy(engine) => {
-                let best = |decoded: Option<prsl::Decoded>| decoded.map(|it| it.best).into_iter().collect();
+                let best = |decoded: Option<Decoded>| decoded.map(|it| it.best).into_iter().collect();
                 engine.best_batch(rows).into_iter().map(best).collect()
             }
             Explanations::Enumeration(_, engine) => each(&|row| engine.top(row, n)),
@@ -171,9 +203,9 @@ impl Explanations {
 }
 
 /// The engine for samples; with `exact` a refusal where only approximate ones are affordable.
-pub fn sampler(model: &Model, engine: EngineKind, limits: Limits) -> prsl::Result<Sampler> {
+pub fn sampler(model: &Model, engine: EngineChoice, limits: Limits) -> Result<Sampler> {
     let sampler = Sampler::compile(model, limits)?;
-    if engine == EngineKind::Exact && sampler.engine() == Engine::Gibbs {
+    if engine == EngineChoice::Exact && sampler.engine() == Engine::Gibbs {
         // Samples of no row at all are refused like any others, by whatever does not fit.
         JunctionTree::compile_within(model, limits)?
             .sample_batch(&BeliefMatrix::new(model), &Sampling::default())?;
@@ -193,11 +225,15 @@ pub struct LogEvidence {
 
 impl LogEvidence {
     /// Compiles the junction tree if a row costs next to nothing; with `exact` if a row costs what exact marginals may.
-    pub fn compile(model: &Model, engine: EngineKind, limits: Limits) -> prsl::Result<LogEvidence> {
-        Self::compile_within(model, limits, if engine == EngineKind::Exact { MAX_WORK } else { MAX_SUM_WORK })
+    pub fn compile(model: &Model, engine: EngineChoice, limits: Limits) -> Result<LogEvidence> {
+        Self::compile_within(
+            model,
+            limits,
+            if engine == EngineChoice::Exact { MAX_WORK } else { MAX_SUM_WORK },
+        )
     }
 
-    fn compile_within(model: &Model, limits: Limits, work: f64) -> prsl::Result<LogEvidence> {
+    fn compile_within(model: &Model, limits: Limits, work: f64) -> Result<LogEvidence> {
         let tree = match JunctionTree::compile_within(model, limits) {
             Err(refused @ Error::TooCostly { .. }) => return Ok(Self::none(refused)),
             tree => tree?,
@@ -206,7 +242,11 @@ impl LogEvidence {
         if cost.multiply_adds <= work {
             return Ok(LogEvidence { tree: Some(Box::new(tree)), reason: format!("junction tree: {cost}") });
         }
-        let advice = if work < MAX_WORK { "; `--engine exact` or `--query both` waits for it" } else { "" };
+        let advice = if work < MAX_WORK {
+            "; the exact engine, or asking for marginals too, waits for it"
+        } else {
+            ""
+        };
         Ok(Self::none(format_args!("exact inference takes {cost}, more than the limit of {work:e}{advice}")))
     }
 
@@ -261,7 +301,7 @@ mod tests {
     fn the_probability_of_an_explanation_is_waited_for_where_it_is_cheap_or_asked_for() {
         let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b").expect("a model");
         let mut rows = BeliefMatrix::new(&model);
-        rows.push_evidence(&prsl::Evidence::new()).expect("a row");
+        rows.push_evidence(&crate::Evidence::new()).expect("a row");
         let within =
             |work| LogEvidence::compile_within(&model, Limits::default(), work).expect("a small tree");
         let cheap = within(MAX_SUM_WORK);
@@ -272,7 +312,7 @@ mod tests {
         let reason = slow.reason();
         assert!(reason.starts_with("none: exact inference takes "), "{reason}");
         assert!(
-            reason.ends_with("limit of 1e0; `--engine exact` or `--query both` waits for it"),
+            reason.ends_with("limit of 1e0; the exact engine, or asking for marginals too, waits for it"),
             "{reason}"
         );
     }

@@ -1,0 +1,172 @@
+//! Tables in memory as Arrow has them, and the cells of Arrow arrays.
+
+use std::collections::VecDeque;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, downcast_integer_array};
+use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Schema};
+
+use crate::error::{Error, Result};
+use crate::table::{Cell, check_columns};
+
+/// Batches of rows, of which perhaps some have been read.
+pub(crate) struct ArrowTable {
+    kinds: Vec<(String, DataType)>,
+    selected: Vec<usize>,
+    batches: VecDeque<RecordBatch>,
+}
+
+impl ArrowTable {
+    /// The names of the columns, and the table.
+    pub(crate) fn new(
+        schema: &Schema,
+        batches: impl IntoIterator<Item = RecordBatch>,
+        name: &str,
+    ) -> Result<(Vec<String>, ArrowTable)> {
+        let kinds: Vec<_> =
+            schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect();
+        let columns: Vec<_> = kinds.iter().map(|(name, _)| name.clone()).collect();
+        check_columns(name, &columns)?;
+        let selected = (0..columns.len()).collect();
+        Ok((columns, ArrowTable { kinds, selected, batches: batches.into_iter().collect() }))
+    }
+
+    /// Keeps only these columns.
+    pub(crate) fn select(&mut self, columns: &[usize]) {
+        self.selected = columns.to_vec();
+    }
+
+    /// The next rows, at most `max_rows` of them.
+    pub(crate) fn read_chunk(&mut self, max_rows: usize, name: &str) -> Result<Option<ArrowChunk>> {
+        for &column in &self.selected {
+            let (column, kind) = &self.kinds[column];
+            check_kind(name, column, kind)?;
+        }
+        while self.batches.front().is_some_and(|batch| batch.num_rows() == 0) {
+            self.batches.pop_front();
+        }
+        let Some(batch) = self.batches.front_mut() else { return Ok(None) };
+        let n_rows = max_rows.min(batch.num_rows());
+        let rows = batch.slice(0, n_rows);
+        *batch = batch.slice(n_rows, batch.num_rows() - n_rows);
+        let selected = |index: usize| self.selected.contains(&index);
+        let names = self.kinds.iter().enumerate();
+        let names = names.map(|(index, (name, _))| if selected(index) { name.as_str() } else { "" });
+        let chunk =
+            ArrowChunk::new(&rows, names).map_err(|cause| Error::Arrow { name: name.to_owned(), cause })?;
+        Ok(Some(ArrowChunk { nan_is_missing: true, ..chunk }))
+    }
+
+    /// Rows that have not been read.
+    pub(crate) fn n_rows_left(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.num_rows() as u64).sum()
+    }
+}
+
+/// Rows of a table.
+#[derive(Debug)]
+pub(crate) struct ArrowChunk {
+    /// The values of each column, where it is selected.
+    values: Vec<Option<Values>>,
+    pub(crate) n_rows: usize,
+    /// Libraries for data in memory have NaN for what is missing; in a file it is a mistake.
+    nan_is_missing: bool,
+}
+
+impl ArrowChunk {
+    /// The columns of these names; what has no column of its name is missing.
+    pub(crate) fn new<'a>(
+        rows: &RecordBatch,
+        names: impl Iterator<Item = &'a str>,
+    ) -> std::result::Result<Self, &'static str> {
+        let values = names.map(|name| rows.column_by_name(name).map(Values::new).transpose());
+        Ok(Self {
+            values: values.collect::<std::result::Result<_, _>>()?,
+            n_rows: rows.num_rows(),
+            nan_is_missing: false,
+        })
+    }
+
+    pub(crate) fn cell(&self, row: usize, column: usize) -> Cell<'_> {
+        match self.values[column].as_ref().map_or(Cell::Missing, |values| values.cell(row)) {
+            Cell::Number(number) if number.is_nan() && self.nan_is_missing => Cell::Missing,
+            cell => cell,
+        }
+    }
+}
+
+/// Refuses a column of a type that has no meaning here.
+pub(crate) fn check_kind(file: &str, column: &str, kind: &DataType) -> Result<()> {
+    if is_supported(kind) {
+        return Ok(());
+    }
+    Err(Error::UnsupportedColumn { file: file.to_owned(), column: column.to_owned(), kind: kind.to_string() })
+}
+
+fn is_supported(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, values) => is_supported(values),
+        DataType::Null | DataType::Boolean => true,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        kind => kind.is_integer() || kind.is_floating(),
+    }
+}
+
+/// The values of a column, one for each row.
+#[derive(Debug)]
+enum Values {
+    Missing,
+    Numbers(Vec<Option<f64>>),
+    Text(ArrayRef),
+    /// For each row, where its value is among the values.
+    Dictionary(Vec<Option<usize>>, Box<Values>),
+}
+
+impl Values {
+    fn new(array: &ArrayRef) -> std::result::Result<Values, &'static str> {
+        Ok(match array.data_type() {
+            DataType::Boolean => numbers(array.as_boolean().iter()),
+            DataType::Float16 => numbers(array.as_primitive::<Float16Type>()),
+            DataType::Float32 => numbers(array.as_primitive::<Float32Type>()),
+            DataType::Float64 => numbers(array.as_primitive::<Float64Type>()),
+            kind if kind.is_integer() => Values::Numbers(integers(array)),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(array.clone()),
+            DataType::Dictionary(_, _) => {
+                let dictionary = array.as_any_dictionary();
+                let n_values = dictionary.values().len() as f64;
+                let keys = integers(dictionary.keys());
+                if keys.iter().flatten().any(|&key| key < 0.0 || key >= n_values) {
+                    return Err("a key of a dictionary has no value");
+                }
+                let keys = keys.into_iter().map(|key| key.map(|key| key as usize)).collect();
+                Values::Dictionary(keys, Box::new(Values::new(dictionary.values())?))
+            }
+            _ => Values::Missing,
+        })
+    }
+
+    fn cell(&self, row: usize) -> Cell<'_> {
+        match self {
+            Values::Missing => Cell::Missing,
+            Values::Numbers(values) => values[row].map_or(Cell::Missing, Cell::Number),
+            Values::Text(array) if array.is_null(row) => Cell::Missing,
+            Values::Text(array) => Cell::from_text(match array.data_type() {
+                DataType::Utf8 => array.as_string::<i32>().value(row),
+                DataType::LargeUtf8 => array.as_string::<i64>().value(row),
+                _ => array.as_string_view().value(row),
+            }),
+            Values::Dictionary(keys, values) => keys[row].map_or(Cell::Missing, |key| values.cell(key)),
+        }
+    }
+}
+
+fn numbers<T: Into<f64>>(values: impl IntoIterator<Item = Option<T>>) -> Values {
+    Values::Numbers(values.into_iter().map(|value| value.map(Into::into)).collect())
+}
+
+/// Integers of any width as numbers.
+fn integers(array: &dyn Array) -> Vec<Option<f64>> {
+    downcast_integer_array!(
+        array => array.iter().map(|value| value.map(|value| value as f64)).collect(),
+        _ => vec![None; array.len()],
+    )
+}

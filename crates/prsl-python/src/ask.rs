@@ -1,0 +1,315 @@
+//! Predictions, explanations, and which engine gives them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use numpy::{PyArray1, PyArrayMethods};
+use prsl::engines::{self, EngineChoice, Explanations, LogEvidence, Marginals, Settings};
+use prsl::{Explainer, Limits, LoopySettings, MostProbable, Sampling, SearchLimits, Status, Stopped};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::beliefs::Rows;
+use crate::errors::{Failure, Result, argument};
+use crate::model::Model;
+
+/// What to ask for, and whom.
+#[derive(FromPyObject)]
+pub struct Question {
+    #[pyo3(item)]
+    query: String,
+    #[pyo3(item)]
+    engine: String,
+    #[pyo3(item)]
+    top: Option<usize>,
+    #[pyo3(item)]
+    samples: usize,
+    #[pyo3(item)]
+    seed: u64,
+    #[pyo3(item)]
+    memory: Option<u64>,
+    #[pyo3(item)]
+    time_limit: Option<f64>,
+    #[pyo3(item)]
+    max_sweeps: Option<usize>,
+    #[pyo3(item)]
+    damping: Option<f64>,
+    #[pyo3(item)]
+    tolerance: Option<f64>,
+    #[pyo3(item)]
+    threads: Option<usize>,
+}
+
+impl Question {
+    fn engine(&self) -> PyResult<EngineChoice> {
+        Ok(match self.engine.as_str() {
+            "auto" => EngineChoice::Auto,
+            "exact" => EngineChoice::Exact,
+            "loopy" => EngineChoice::Loopy,
+            "enumeration" => EngineChoice::Enumeration,
+            other => {
+                let wanted = "`auto`, `exact`, `loopy` or `enumeration`";
+                return Err(argument(format!("unknown engine `{other}`, expected {wanted}")));
+            }
+        })
+    }
+
+    /// Whether marginals, and whether explanations are asked for.
+    fn wants(&self) -> PyResult<[bool; 2]> {
+        match self.query.as_str() {
+            "marginals" => Ok([true, false]),
+            "mpe" => Ok([false, true]),
+            "both" => Ok([true, true]),
+            "samples" => Ok([false, false]),
+            other => {
+                let wanted = "`marginals`, `mpe`, `both` or `samples`";
+                Err(argument(format!("unknown query `{other}`, expected {wanted}")))
+            }
+        }
+    }
+
+    fn is_usual(&self) -> bool {
+        self.engine == "auto"
+            && self.memory.is_none()
+            && self.max_sweeps.is_none()
+            && self.damping.is_none()
+            && self.tolerance.is_none()
+    }
+
+    fn settings(&self) -> PyResult<Settings> {
+        let [loopy, search] = [LoopySettings::default(), LoopySettings::default()];
+        let time = match self.time_limit {
+            None => SearchLimits::default().time,
+            Some(seconds) => Duration::try_from_secs_f64(seconds)
+                .map_err(|_| argument(format!("the time limit is {seconds}, expected seconds, 0 or more")))?,
+        };
+        let nodes = if time.is_zero() { 0 } else { SearchLimits::default().nodes };
+        Ok(Settings {
+            limits: self.memory.map_or_else(Limits::default, |memory| Limits { memory }),
+            loopy: LoopySettings {
+                max_sweeps: self.max_sweeps.unwrap_or(loopy.max_sweeps),
+                explanation_sweeps: self.max_sweeps.unwrap_or(search.explanation_sweeps),
+                damping: self.damping.unwrap_or(loopy.damping),
+                tolerance: self.tolerance.unwrap_or(loopy.tolerance),
+                ..loopy
+            },
+            search: SearchLimits { time, nodes },
+        })
+    }
+
+    fn marginals(&self, model: &Model) -> Result<Arc<Marginals>> {
+        if self.is_usual() {
+            return Ok(model.usual()?);
+        }
+        Ok(Arc::new(Marginals::compile(model.model(), self.engine()?, &self.settings()?)?))
+    }
+
+    fn explanations(&self, model: &Model) -> Result<Explanations> {
+        Ok(Explanations::compile(model.model(), self.engine()?, &self.settings()?)?)
+    }
+
+    /// ln Z for the probability of explanations, where the marginals do not have it.
+    fn log_evidence(&self, model: &Model, marginals: Option<&Marginals>) -> Result<Option<LogEvidence>> {
+        let engine = self.engine()?;
+        Ok(match marginals {
+            Some(marginals) if marginals.engine() != prsl::Engine::Loopy => None,
+            Some(_) if engine == EngineChoice::Auto => None,
+            _ => Some(LogEvidence::compile(model.model(), engine, self.settings()?.limits)?),
+        })
+    }
+}
+
+/// Runs with so many threads, or as many as there are cores.
+pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    match threads {
+        None => Ok(work()),
+        Some(threads) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
+            Ok(pool
+                .map_err(|error| argument(format!("cannot start {threads} threads: {error}")))?
+                .install(work))
+        }
+    }
+}
+
+/// What was found out about some rows.
+#[derive(Default)]
+struct Answers {
+    status: Vec<Status>,
+    marginals: Vec<f64>,
+    log_evidence: Vec<f64>,
+    engine: Option<&'static str>,
+    sweeps: Vec<i64>,
+    residual: Vec<f64>,
+    /// For each row and rank, and each label: a category, or −1.
+    assignments: Vec<i64>,
+    log_weight: Vec<f64>,
+    log_probability: Vec<f64>,
+    gap: Vec<f64>,
+    best_engine: Option<&'static str>,
+    n_ranks: usize,
+}
+
+/// The answers of a model: a dictionary of arrays.
+#[pyfunction]
+pub fn predict<'py>(
+    py: Python<'py>,
+    model: &Model,
+    rows: &Rows,
+    question: Question,
+) -> PyResult<Bound<'py, PyDict>> {
+    let [marginals, best] = question.wants()?;
+    let (n_rows, n_labels) = (rows.rows.n_rows(), model.model().labels().len());
+    let answers = py.detach(|| {
+        with_threads(question.threads, || {
+            if marginals || best { ask(model, rows, &question) } else { sample(model, rows, &question) }
+        })
+    })??;
+    let found = PyDict::new(py);
+    let status: Vec<&str> = answers.status.iter().map(|status| status.name()).collect();
+    found.set_item("status", status)?;
+    if marginals {
+        let values = PyArray1::from_vec(py, answers.marginals);
+        found.set_item("marginals", values.reshape([n_rows, model.model().n_categories()])?)?;
+        found.set_item("log_evidence", PyArray1::from_vec(py, answers.log_evidence))?;
+        found.set_item("engine", answers.engine)?;
+        if !answers.sweeps.is_empty() {
+            found.set_item("sweeps", PyArray1::from_vec(py, answers.sweeps))?;
+            found.set_item("residual", PyArray1::from_vec(py, answers.residual))?;
+        }
+    }
+    if !marginals || best {
+        let shape = [n_rows, answers.n_ranks, n_labels];
+        found.set_item("assignments", PyArray1::from_vec(py, answers.assignments).reshape(shape)?)?;
+        found.set_item("best_engine", answers.best_engine)?;
+    }
+    if best {
+        let table = |values: Vec<f64>| PyArray1::from_vec(py, values).reshape([n_rows, answers.n_ranks]);
+        found.set_item("log_weight", table(answers.log_weight)?)?;
+        found.set_item("log_probability", table(answers.log_probability)?)?;
+        found.set_item("gap", table(answers.gap)?)?;
+    }
+    Ok(found)
+}
+
+/// Marginals, explanations, or both.
+fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
+    let [marginals, best] = question.wants()?;
+    let rows = &rows.rows;
+    let marginals = marginals.then(|| question.marginals(model)).transpose()?;
+    let best = best.then(|| question.explanations(model)).transpose()?;
+    let log_evidence = match &best {
+        Some(_) => question.log_evidence(model, marginals.as_deref())?,
+        None => None,
+    };
+    let mut answers = Answers { status: vec![Status::Ok; rows.n_rows()], ..Answers::default() };
+    let mut exact = log_evidence.and_then(|engine| engine.infer_batch(rows));
+    if let Some(engine) = marginals {
+        let posteriors = engine.infer_batch(rows);
+        answers.engine = Some(engine.engine().name());
+        let missing = vec![f64::NAN; model.model().n_categories()];
+        for row in 0..rows.n_rows() {
+            answers.status[row] = posteriors.status(row);
+            answers.marginals.extend_from_slice(posteriors.marginals(row).unwrap_or(&missing));
+            answers.log_evidence.push(posteriors.log_evidence(row));
+        }
+        if engine.engine() == prsl::Engine::Loopy {
+            let stopped = |row: usize| posteriors.stopped(row);
+            answers.sweeps = (0..rows.n_rows()).map(|row| stopped(row).sweeps() as i64).collect();
+            answers.residual = (0..rows.n_rows()).map(|row| stopped(row).residual()).collect();
+        } else {
+            exact = exact.or(Some(posteriors));
+        }
+    }
+    if let Some(engine) = best {
+        answers.best_engine = Some(engine.engine().name());
+        answers.n_ranks = question.top.unwrap_or(1);
+        for (row, found) in engine.top_batch(rows, answers.n_ranks).iter().enumerate() {
+            answers.status[row] = answers.status[row].max(MostProbable::status_of(found.first()));
+            let exact = exact.as_ref().filter(|it| !matches!(it.stopped(row), Stopped::Imprecise { .. }));
+            for rank in 0..answers.n_ranks {
+                answers.add_explanation(found.get(rank), exact.map(|it| it.log_evidence(row)), model);
+            }
+        }
+    }
+    Ok(answers)
+}
+
+impl Answers {
+    fn add_explanation(&mut self, best: Option<&MostProbable>, log_evidence: Option<f64>, model: &Model) {
+        match best {
+            Some(best) => self.assignments.extend(best.assignment.iter().map(|&category| category as i64)),
+            None => self.assignments.extend(model.model().labels().iter().map(|_| -1)),
+        }
+        let log_weight = best.map_or(f64::NAN, |best| best.log_weight);
+        self.log_weight.push(log_weight);
+        // No probability is above 1, whatever rounding says.
+        let log_probability = log_weight - log_evidence.unwrap_or(f64::NAN);
+        self.log_probability.push(if log_probability > 0.0 { 0.0 } else { log_probability });
+        self.gap.push(best.and_then(|best| best.gap).unwrap_or(f64::NAN));
+    }
+}
+
+/// Joint samples.
+fn sample(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
+    let sampler = engines::sampler(model.model(), question.engine()?, question.settings()?.limits)?;
+    let sampling = Sampling { n_samples: question.samples, seed: question.seed, first_row: 0 };
+    let mut answers = Answers {
+        n_ranks: question.samples,
+        best_engine: Some(sampler.engine().name()),
+        ..Answers::default()
+    };
+    for (row, samples) in sampler.sample_batch(&rows.rows, &sampling).into_iter().enumerate() {
+        match samples.map_err(|error| Failure::Row(row, error))? {
+            Some(samples) => {
+                answers.status.push(Status::Ok);
+                for sample in samples {
+                    answers.assignments.extend(sample.iter().map(|&category| category as i64));
+                }
+            }
+            None => {
+                answers.status.push(Status::Impossible);
+                let n = question.samples * model.model().labels().len();
+                answers.assignments.extend(std::iter::repeat_n(-1, n));
+            }
+        }
+    }
+    Ok(answers)
+}
+
+/// Which engines would answer, and why.
+#[pyfunction]
+pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(&'static str, String)>> {
+    let [marginals, best] = question.wants()?;
+    let found = py.detach(|| -> Result<_> {
+        let mut found = Vec::new();
+        let marginals = marginals.then(|| question.marginals(model)).transpose()?;
+        found.extend(marginals.iter().map(|engine| ("marginals", engine.reason())));
+        if best {
+            found.push(("mpe", question.explanations(model)?.reason()));
+            let log_evidence = question.log_evidence(model, marginals.as_deref())?;
+            found.extend(log_evidence.iter().map(|engine| ("log_probability", engine.reason())));
+        }
+        if found.is_empty() {
+            let engine = engines::sampler(model.model(), question.engine()?, question.settings()?.limits)?;
+            found.push(("samples", engine.engine().name().to_owned()));
+        }
+        Ok(found)
+    })?;
+    Ok(found)
+}
+
+/// Why a row came out as it did: as JSON, and in words.
+#[pyfunction]
+pub fn explain(py: Python<'_>, model: &Model, rows: &Rows) -> PyResult<Vec<(String, String)>> {
+    let found = py.detach(|| -> Result<_> {
+        let explainer = Explainer::compile(model.model())?;
+        let explain = |row: usize| -> Result<(String, String)> {
+            let explanation =
+                explainer.explain_row(rows.rows.row(row)).map_err(|error| Failure::Row(row, error))?;
+            Ok((explanation.to_json(), explanation.to_string()))
+        };
+        (0..rows.rows.n_rows()).map(explain).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,113 @@
+//! Beliefs from NumPy arrays and Arrow tables.
+
+use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use prsl::{BeliefMatrix, LabelId, Normalize};
+use prsl_data::{BeliefOptions, BeliefReader, TableReader};
+use pyo3::prelude::*;
+use pyo3_arrow::PyTable;
+
+use crate::errors::{Failure, Result, argument};
+use crate::model::Model;
+
+/// Rows of beliefs about the labels of a model, completed, checked and calibrated.
+#[pyclass(frozen, module = "prsl._prsl")]
+pub struct Rows {
+    pub rows: BeliefMatrix,
+}
+
+/// What is known about one label: beliefs in its categories, or observed categories.
+#[derive(FromPyObject)]
+enum Column<'py> {
+    Beliefs(PyReadonlyArray2<'py, f64>),
+    Observed(PyReadonlyArray1<'py, i64>),
+}
+
+#[pymethods]
+impl Rows {
+    /// From one array for each label that something is known about: `(label, array)`. Two dimensions are beliefs, NaN where they
+    /// are missing; one dimension has the positions of observed categories, -1 where they are missing.
+    #[staticmethod]
+    fn from_arrays(
+        py: Python<'_>,
+        model: &Model,
+        n_rows: usize,
+        columns: Vec<(usize, Bound<'_, PyAny>)>,
+        normalize: bool,
+        raw: bool,
+    ) -> PyResult<Self> {
+        let model = model.for_beliefs(raw);
+        let mut beliefs = Vec::new();
+        let mut observations = Vec::new();
+        for (label, column) in &columns {
+            match column.extract()? {
+                Column::Beliefs(array) => beliefs.push((*label, array)),
+                Column::Observed(array) => observations.push((*label, array)),
+            }
+        }
+        let beliefs: Vec<_> = beliefs.iter().map(|(label, array)| (*label, array.as_array())).collect();
+        let observations: Vec<_> =
+            observations.iter().map(|(label, array)| (*label, array.as_array())).collect();
+        let mut is_observed = vec![false; model.labels().len()];
+        let normalize = if normalize { Normalize::Always } else { Normalize::Never };
+        let rows = py.detach(|| -> Result<BeliefMatrix> {
+            let mut rows = BeliefMatrix::new(&model);
+            let mut cells = vec![None; model.n_categories()];
+            for row in 0..n_rows {
+                for (label, array) in &beliefs {
+                    let block = model.block(LabelId::new(*label));
+                    for (cell, belief) in cells[block].iter_mut().zip(array.row(row)) {
+                        *cell = (!belief.is_nan()).then_some(*belief);
+                    }
+                }
+                for (label, array) in &observations {
+                    let category = usize::try_from(array[row]).ok();
+                    is_observed[*label] = category.is_some();
+                    for (at, cell) in cells[model.block(LabelId::new(*label))].iter_mut().enumerate() {
+                        *cell = category.map(|category| f64::from(u8::from(category == at)));
+                    }
+                }
+                rows.push_with_observed(&cells, &is_observed, normalize)
+                    .map_err(|error| Failure::Row(row, error))?;
+            }
+            Ok(rows)
+        })?;
+        Ok(Self { rows })
+    }
+
+    /// From a table with columns `label=category`, or `label`, as the command line takes it.
+    #[staticmethod]
+    fn from_table(
+        py: Python<'_>,
+        model: &Model,
+        table: PyTable,
+        normalize: bool,
+        ignore_extra: bool,
+        raw: bool,
+    ) -> PyResult<Self> {
+        let model = model.for_beliefs(raw);
+        let (batches, schema) = table.into_inner();
+        let rows = py.detach(|| -> Result<BeliefMatrix> {
+            let table = TableReader::arrow(&schema, batches, "the frame")?;
+            let options = BeliefOptions { normalize, ignore_extra };
+            let mut reader = BeliefReader::new(&model, table, options)?;
+            let mut rows = BeliefMatrix::new(&model);
+            while let Some(chunk) = reader.next_chunk(8192)? {
+                rows.append(&chunk);
+            }
+            Ok(rows)
+        })?;
+        Ok(Self { rows })
+    }
+
+    /// These rows only.
+    fn select(&self, rows: Vec<usize>) -> PyResult<Self> {
+        if let Some(row) = rows.iter().find(|&&row| row >= self.rows.n_rows()) {
+            return Err(argument(format!("there are {} rows, and none is {row}", self.rows.n_rows())));
+        }
+        Ok(Self { rows: self.rows.select(&rows) })
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.n_rows()
+    }
+}

@@ -1,0 +1,36 @@
+//! prsl for Python: the door between `python/prsl` and the library. Only conversion: numbers and names in, one call with the
+//! interpreter's lock released, numbers out. What people import is in `python/prsl`.
+
+mod ask;
+mod beliefs;
+mod data;
+mod errors;
+mod learn;
+mod model;
+mod score;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+#[pymodule]
+mod _prsl {
+    #[pymodule_export]
+    use super::ask::{explain, plan, predict};
+    #[pymodule_export]
+    use super::beliefs::Rows;
+    #[pymodule_export]
+    use super::data::read_mulan;
+    #[pymodule_export]
+    use super::learn::{calibrate, learn};
+    #[pymodule_export]
+    use super::model::{Combination, Finding, Label, Model, ModelBuilder, Rule};
+    #[pymodule_export]
+    use super::score::{evaluate, joint_log_likelihoods};
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

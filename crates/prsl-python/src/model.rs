@@ -1,0 +1,438 @@
+//! Models: labels, rules and combinations.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use prsl::engines::{EngineChoice, Marginals, Settings};
+use prsl::{Body, Document, RuleId, lint};
+use prsl_data::Target;
+use prsl_plot::RuleGraph;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::errors::{Result, argument};
+
+/// The compiled part of `prsl.Model`.
+#[pyclass(frozen, module = "prsl._prsl")]
+pub struct Model {
+    document: Document,
+    /// What answers where nothing special is asked for: compiled once.
+    usual: OnceLock<Arc<Marginals>>,
+}
+
+impl Model {
+    pub fn of(model: &prsl::Model) -> Self {
+        Self::from(Document::of_model(model))
+    }
+
+    pub fn model(&self) -> &prsl::Model {
+        self.document.model()
+    }
+
+    /// The model whose calibrators beliefs go through: none where they are wanted raw.
+    pub fn for_beliefs(&self, raw: bool) -> prsl::Model {
+        if raw { self.model().without_calibrators() } else { self.model().clone() }
+    }
+
+    /// The model as people have it, `prsl.Model`.
+    pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        py.import("prsl._model")?.getattr("Model")?.call_method1("_of", (self,))
+    }
+
+    /// The engine for marginals where nothing special is asked for.
+    pub fn usual(&self) -> prsl::Result<Arc<Marginals>> {
+        if let Some(engine) = self.usual.get() {
+            return Ok(Arc::clone(engine));
+        }
+        let engine = Marginals::compile(self.model(), EngineChoice::Auto, &Settings::default())?;
+        Ok(Arc::clone(self.usual.get_or_init(|| Arc::new(engine))))
+    }
+}
+
+impl From<Document> for Model {
+    fn from(document: Document) -> Self {
+        Self { document, usual: OnceLock::new() }
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model in the rule language, or in JSON.
+    #[staticmethod]
+    fn _parse(text: &str) -> PyResult<Self> {
+        let read = || -> Result<Self> { Ok(Document::read(text)?.into()) };
+        Ok(read()?)
+    }
+
+    /// Writes a file: complete at its place, or not at all.
+    fn _write(&self, path: PathBuf, text: &str) -> PyResult<()> {
+        let write = || -> Result<()> { Ok(Target::from(path.as_path()).write_all(text.as_bytes())?) };
+        Ok(write()?)
+    }
+
+    /// The model in the rule language.
+    #[getter]
+    fn text(&self) -> String {
+        self.model().to_string()
+    }
+
+    /// The text that the model was read from.
+    #[getter]
+    fn source(&self) -> &str {
+        self.document.source()
+    }
+
+    /// The model as JSON.
+    fn to_json(&self) -> String {
+        self.model().to_json()
+    }
+
+    /// The labels, in order.
+    #[getter]
+    fn labels(&self) -> Vec<Label> {
+        self.model().labels().iter().map(Label::of).collect()
+    }
+
+    /// The rules, in order.
+    #[getter]
+    fn rules(&self) -> Vec<Rule> {
+        self.model().rule_ids().map(|id| Rule::of(self.model(), id)).collect()
+    }
+
+    /// The typical combinations, in order.
+    #[getter]
+    fn typical(&self) -> Vec<Combination> {
+        let of = |combination: &prsl::Combination| Combination {
+            text: self.model().combination_text(combination),
+            weight: combination.weight(),
+            sentence: self.model().combination_sentence(combination),
+        };
+        self.model().typical().iter().map(of).collect()
+    }
+
+    /// A copy to be changed: add and remove labels and rules, then `build`.
+    fn edit(&self) -> ModelBuilder {
+        ModelBuilder { builder: Mutex::new(Some(self.model().edit())) }
+    }
+
+    /// What is questionable about the model: contradictions, rules without effect, expectations that fail.
+    fn check(&self, py: Python<'_>) -> Vec<Finding> {
+        let findings = py.detach(|| lint::check(&self.document));
+        findings.iter().map(|finding| Finding::of(finding, self.document.source())).collect()
+    }
+
+    /// The same model without its calibrators, for beliefs as classifiers give them.
+    fn without_calibrators(&self) -> Self {
+        Self::of(&self.model().without_calibrators())
+    }
+
+    /// A picture of which rule ties which labels together, as SVG.
+    fn graph(&self) -> String {
+        RuleGraph { model: self.model(), title: "Rules and their labels".to_owned() }.to_svg()
+    }
+
+    fn __str__(&self) -> String {
+        self.text()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Self>().is_ok_and(|other| self.model() == other.get().model())
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        self.text().hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// A question with finitely many answers.
+#[pyclass(frozen, get_all, module = "prsl")]
+pub struct Label {
+    /// Its name.
+    name: String,
+    /// Its categories.
+    categories: Vec<String>,
+    /// What is believed where nothing is known, if it was set.
+    prior: Option<Vec<f64>>,
+    /// Whose beliefs it takes, `None` if it is latent.
+    classifier: Option<String>,
+    /// What kind of calibrator beliefs go through: `platt`; `None` if they are taken as they are.
+    calibrator: Option<String>,
+}
+
+impl Label {
+    fn of(label: &prsl::Label) -> Self {
+        let calibrator = label.calibrator();
+        Self {
+            name: label.name().to_owned(),
+            categories: label.categories().to_vec(),
+            prior: label.prior().map(<[f64]>::to_vec),
+            classifier: label.classifier().map(|classifier| classifier.name().to_owned()),
+            calibrator: (*calibrator != prsl::Calibrator::Identity).then(|| calibrator.kind().to_owned()),
+        }
+    }
+}
+
+#[pymethods]
+impl Label {
+    fn __repr__(&self) -> String {
+        format!("<Label {}: {}>", self.name, self.categories.join(", "))
+    }
+}
+
+/// A formula or a noisy-or, and the probability that it holds.
+#[pyclass(frozen, get_all, module = "prsl")]
+pub struct Rule {
+    /// Its position among the rules, from 0.
+    index: usize,
+    /// Its name, if it has one.
+    name: Option<String>,
+    /// `rule` or `noisy_or`.
+    kind: &'static str,
+    /// What it says, as in a model file.
+    text: String,
+    /// The probability that it holds.
+    probability: f64,
+    /// What it says, in words.
+    sentence: String,
+    /// The labels that it is about.
+    labels: Vec<String>,
+    /// Whether learning leaves it as it is.
+    fixed: bool,
+}
+
+impl Rule {
+    fn of(model: &prsl::Model, id: RuleId) -> Self {
+        let rule = model.rule(id);
+        Self {
+            index: id.index(),
+            name: rule.name().map(str::to_owned),
+            kind: if matches!(rule.body(), Body::NoisyOr(_)) { "noisy_or" } else { "rule" },
+            text: model.rule_text(id),
+            probability: rule.probability(),
+            sentence: model.rule_sentence(id),
+            labels: rule.scope().into_iter().map(|label| model.label(label).name().to_owned()).collect(),
+            fixed: rule.is_fixed(),
+        }
+    }
+}
+
+#[pymethods]
+impl Rule {
+    fn __repr__(&self) -> String {
+        format!("<Rule {}: {}>", self.probability, self.text)
+    }
+}
+
+/// Categories that go together more often than rules and beliefs say.
+#[pyclass(frozen, get_all, module = "prsl")]
+pub struct Combination {
+    /// Its categories, as in a model file.
+    text: String,
+    /// It counts 1 + `weight` times.
+    weight: f64,
+    /// What it says, in words.
+    sentence: String,
+}
+
+#[pymethods]
+impl Combination {
+    fn __repr__(&self) -> String {
+        format!("<Combination {}: {}>", self.weight, self.text)
+    }
+}
+
+/// Something questionable about a model.
+#[pyclass(frozen, get_all, module = "prsl")]
+pub struct Finding {
+    /// `error`, `warning` or `note`.
+    severity: &'static str,
+    /// What kind of finding it is: `duplicate-rule`.
+    code: &'static str,
+    /// What was found.
+    message: String,
+    /// What to do about it.
+    help: Option<String>,
+    /// The line of the model's text, from 1.
+    line: usize,
+    /// The column, from 1.
+    column: usize,
+    /// The finding with its lines, as compilers show it.
+    text: String,
+}
+
+impl Finding {
+    fn of(finding: &lint::Finding, source: &str) -> Self {
+        Self {
+            severity: finding.severity.name(),
+            code: finding.code,
+            message: finding.message.clone(),
+            help: finding.help.clone(),
+            line: finding.line,
+            column: finding.column,
+            text: finding.render("model", source),
+        }
+    }
+}
+
+#[pymethods]
+impl Finding {
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Finding {} {}: {}>", self.severity, self.code, self.message)
+    }
+}
+
+/// What a model is to be made of. Every method returns the builder, so that calls can follow each other.
+#[pyclass(frozen, module = "prsl")]
+pub struct ModelBuilder {
+    /// Taken while it changes, and by `build`.
+    builder: Mutex<Option<prsl::ModelBuilder>>,
+}
+
+impl ModelBuilder {
+    fn change(&self, change: impl FnOnce(prsl::ModelBuilder) -> prsl::ModelBuilder) -> PyResult<()> {
+        let mut builder = self.builder.lock().expect("no change panics");
+        let taken = builder.take().ok_or_else(|| argument("the model has been built; `edit` it again"))?;
+        *builder = Some(change(taken));
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl ModelBuilder {
+    #[new]
+    fn new() -> Self {
+        Self { builder: Mutex::new(Some(prsl::Model::builder())) }
+    }
+
+    /// Adds a label, with the categories yes and no unless others are given.
+    #[pyo3(signature = (name, categories=None, *, prior=None, classifier=None, latent=false))]
+    fn label<'a>(
+        this: Bound<'a, Self>,
+        name: &str,
+        categories: Option<Vec<String>>,
+        prior: Option<Vec<f64>>,
+        classifier: Option<String>,
+        latent: bool,
+    ) -> PyResult<Bound<'a, Self>> {
+        let mut label = match categories {
+            Some(categories) => prsl::Label::new(name, categories),
+            None => prsl::Label::binary(name),
+        };
+        if let Some(prior) = prior {
+            label = label.with_prior(prior);
+        }
+        if let Some(classifier) = classifier {
+            label = label.from_classifier(classifier);
+        }
+        if latent {
+            label = label.latent();
+        }
+        this.get().change(|builder| builder.add_label(label))?;
+        Ok(this)
+    }
+
+    /// Removes a label; rules that use it must go too.
+    fn remove_label<'a>(this: Bound<'a, Self>, name: &str) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| builder.remove_label(name))?;
+        Ok(this)
+    }
+
+    /// Sets what is believed about a label where nothing is known.
+    fn prior<'a>(this: Bound<'a, Self>, label: &str, prior: Vec<f64>) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| builder.prior(label, prior))?;
+        Ok(this)
+    }
+
+    /// Plugs a classifier into a label.
+    fn plug<'a>(this: Bound<'a, Self>, label: &str, classifier: &str) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| builder.plug(label, classifier))?;
+        Ok(this)
+    }
+
+    /// Takes the classifier out of a label, which becomes latent.
+    fn unplug<'a>(this: Bound<'a, Self>, label: &str) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| builder.unplug(label))?;
+        Ok(this)
+    }
+
+    /// Adds a rule: a formula in the rule language, and the probability that it holds.
+    #[pyo3(signature = (formula, probability, *, name=None))]
+    fn rule<'a>(
+        this: Bound<'a, Self>,
+        formula: &str,
+        probability: f64,
+        name: Option<String>,
+    ) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| match name {
+            Some(name) => builder.named_rule(name, formula, probability),
+            None => builder.rule(formula, probability),
+        })?;
+        Ok(this)
+    }
+
+    /// Adds a noisy-or rule: for labels, for their categories, the probability that they do *not* make it true.
+    #[pyo3(signature = (inhibitions, probability, *, name=None))]
+    fn noisy_or<'a>(
+        this: Bound<'a, Self>,
+        inhibitions: &Bound<'_, PyDict>,
+        probability: f64,
+        name: Option<String>,
+    ) -> PyResult<Bound<'a, Self>> {
+        let mut list: Vec<(String, String, f64)> = Vec::new();
+        for (label, categories) in inhibitions {
+            for (category, q) in categories.cast::<PyDict>()? {
+                list.push((label.extract()?, category.extract()?, q.extract()?));
+            }
+        }
+        let list = list.iter().map(|(label, category, q)| (label.as_str(), category.as_str(), *q));
+        this.get().change(|builder| {
+            let builder = builder.noisy_or(list, probability);
+            if let Some(name) = name { builder.name(name) } else { builder }
+        })?;
+        Ok(this)
+    }
+
+    /// Removes the rule of this name, or at this position.
+    fn remove_rule<'a>(this: Bound<'a, Self>, rule: &Bound<'_, PyAny>) -> PyResult<Bound<'a, Self>> {
+        if let Ok(name) = rule.extract::<String>() {
+            this.get().change(|builder| builder.remove_rule(&name))?;
+        } else {
+            let index: usize = rule.extract()?;
+            this.get().change(|builder| builder.retain_rules(|id| id.index() != index))?;
+        }
+        Ok(this)
+    }
+
+    /// Adds a typical combination, which then counts 1 + `weight` times.
+    fn typical<'a>(this: Bound<'a, Self>, categories: &str, weight: f64) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| builder.typical(categories, weight))?;
+        Ok(this)
+    }
+
+    /// Removes all typical combinations.
+    fn remove_typical(this: Bound<'_, Self>) -> PyResult<Bound<'_, Self>> {
+        this.get().change(prsl::ModelBuilder::remove_typical)?;
+        Ok(this)
+    }
+
+    /// Adds an expectation, which `check` checks: `standing, high => overhead > 0.6`.
+    fn expect<'a>(this: Bound<'a, Self>, text: &str) -> PyResult<Bound<'a, Self>> {
+        this.get().change(|builder| builder.expect(text))?;
+        Ok(this)
+    }
+
+    /// Checks everything and makes the model.
+    fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let builder = self.builder.lock().expect("no change panics").take();
+        let builder = builder.ok_or_else(|| argument("the model has been built; `edit` it again"))?;
+        let build = || -> Result<Model> { Ok(Model::of(&builder.build()?)) };
+        build()?.into_python(py)
+    }
+}

@@ -1,0 +1,79 @@
+//! How good predictions are.
+
+use numpy::{PyArray1, PyReadonlyArray2};
+use prsl::JunctionTree;
+use prsl::metrics::{self, Evaluation, Metric};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::beliefs::Rows;
+use crate::errors::{Result, argument};
+use crate::model::Model;
+
+/// Row by row, the true category of each label where it is known.
+pub fn truths(
+    model: &prsl::Model,
+    n_rows: usize,
+    array: &PyReadonlyArray2<'_, i64>,
+) -> PyResult<Vec<Vec<Option<usize>>>> {
+    let array = array.as_array();
+    let wanted = (n_rows, model.labels().len());
+    if array.dim() != wanted {
+        let given = array.dim();
+        return Err(argument(format!(
+            "truths have {} rows and {} labels, expected {} and {}",
+            given.0, given.1, wanted.0, wanted.1
+        )));
+    }
+    let row = |row: numpy::ndarray::ArrayView1<'_, i64>| {
+        row.iter().map(|&truth| usize::try_from(truth).ok()).collect()
+    };
+    Ok(array.rows().into_iter().map(row).collect())
+}
+
+/// Everything that `prsl evaluate` says, and probabilities beside frequencies.
+#[pyfunction]
+pub fn evaluate<'py>(
+    py: Python<'py>,
+    model: &Model,
+    rows: &Rows,
+    truth: PyReadonlyArray2<'py, i64>,
+    n_bins: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let truths = truths(model.model(), rows.rows.n_rows(), &truth)?;
+    let evaluation =
+        py.detach(|| -> Result<Evaluation> { Ok(Evaluation::of(model.model(), &rows.rows, &truths)?) })?;
+    let scores = evaluation.scores();
+    let found = PyDict::new(py);
+    found.set_item("rows", truths.len())?;
+    for metric in Metric::ALL {
+        found.set_item(metric.name(), scores.get(metric))?;
+    }
+    found.set_item("engine", scores.engine.name())?;
+    found.set_item("not_converged", scores.not_converged)?;
+    found.set_item("impossible", scores.impossible)?;
+    let bins = evaluation.reliability(n_bins).bins;
+    let bins: Vec<(usize, f64, f64)> =
+        bins.iter().map(|bin| (bin.count, bin.probability, bin.frequency)).collect();
+    found.set_item("reliability", bins)?;
+    Ok(found)
+}
+
+/// ln P(known truths of the row | beliefs, rules) of every row, exactly; NaN for rows without a known truth.
+#[pyfunction]
+pub fn joint_log_likelihoods<'py>(
+    py: Python<'py>,
+    model: &Model,
+    rows: &Rows,
+    truth: PyReadonlyArray2<'py, i64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let truths = truths(model.model(), rows.rows.n_rows(), &truth)?;
+    let found = py.detach(|| -> Result<Vec<f64>> {
+        let engine = JunctionTree::compile(model.model())?;
+        let posteriors = engine.infer_batch(&rows.rows);
+        let found =
+            metrics::joint_log_likelihoods(&rows.rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
+        Ok(found.expect("a junction tree is exact").into_iter().map(|it| it.unwrap_or(f64::NAN)).collect())
+    })?;
+    Ok(PyArray1::from_vec(py, found))
+}

@@ -1,0 +1,42 @@
+# %% [markdown]
+# # Why?
+#
+# Which rule moved which label, and which rules everything else speaks against.
+
+# %%
+import prsl
+from prsl.displays import InfluenceDisplay
+
+model = prsl.Model.parse("""
+label activity: walking, normal, overhead
+label feet: gait, standing
+label hands: high, centered, low
+
+rule 0.8 overhead_work: high & standing -> overhead
+rule 0.9 reach: normal -> centered | low
+rule 1 gait_is_walking: walking <-> gait
+""")
+row = {"activity": [[0.7, 0.2, 0.1]], "feet": [[0.1, 0.9]], "hands": [[0.8, 0.1, 0.1]]}
+explanation = model.explain(row)
+explanation
+
+# %%
+print(explanation)
+assert explanation.possible and explanation.best is not None
+
+# %% [markdown]
+# The camera is sure of walking, the shoe sensor of standing: the hard rule has to decide against one of them.
+
+# %%
+for rule in explanation.rules:
+    print(f"{rule['name']}: agreement {rule['agreement']:.3f}{', conflict' if rule['conflict'] else ''}")
+assert [rule["name"] for rule in explanation.conflicts] == ["gait_is_walking"]
+InfluenceDisplay.from_predictions(explanation)
+
+# %% [markdown]
+# Evidence that the hard rules exclude is named too, with a smallest set of rules that exclude it.
+
+# %%
+impossible = model.explain({"activity": ["walking"], "feet": ["standing"]})
+print([rule["text"] for rule in impossible.conflicts])
+assert not impossible.possible

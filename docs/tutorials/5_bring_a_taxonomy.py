@@ -1,0 +1,58 @@
+# %% [markdown]
+# # A taxonomy
+#
+# Labels of a tree: a child implies its parent, and exactly one of the leaves of a group holds.
+
+# %%
+import numpy as np
+
+import prsl
+
+tree = {"vehicle": ["car", "truck", "bicycle"], "animal": ["cat", "dog"]}
+
+builder = prsl.Model.builder()
+for parent, children in tree.items():
+    builder.label(parent)
+    for child in children:
+        builder.label(child)
+for parent, children in tree.items():
+    for child in children:
+        builder.rule(f"{child} -> {parent}", 1)
+    builder.rule(f"{parent} -> {' | '.join(children)}", 0.95)
+builder.rule("exactly 1 of {car, truck, bicycle, cat, dog}", 0.99)
+model = builder.build()
+print(model)
+assert not [finding for finding in model.check() if finding.severity == "error"]
+
+# %% [markdown]
+# A classifier for each node, each by itself: unsure which vehicle, sure that it is one.
+
+# %%
+beliefs = {
+    "vehicle": [0.9],
+    "car": [0.45],
+    "truck": [0.5],
+    "bicycle": [0.2],
+    "animal": [0.3],
+    "cat": [0.4],
+    "dog": [0.1],
+}
+posterior = model.predict(beliefs, "both")
+for label in posterior:
+    print(f"{label:8} {beliefs[label][0]:.2f} -> {posterior[label][0, 0]:.2f}")
+best = posterior.explanations[0]
+print([label for label, category in best.items() if category == "yes"])
+assert best["vehicle"] == "yes" and best["truck"] == "yes" and best["cat"] == "no"
+for parent, children in tree.items():
+    for child in children:
+        assert posterior[child][0, 0] <= posterior[parent][0, 0] + 1e-12  # no child without its parent
+
+# %% [markdown]
+# Many rows at once, of which some nodes are unknown: what is missing follows from the rest.
+
+# %%
+rng = np.random.default_rng(1)
+many = {label: rng.random(1000) for label in beliefs}
+many["animal"][::2] = np.nan
+after = model.predict(many)
+assert not np.isnan(after["animal"]).any() and (after.status == "ok").all()

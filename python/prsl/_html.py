@@ -1,0 +1,125 @@
+"""How models, posteriors and explanations look in a notebook, light or dark."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._explanation import Explanation
+    from ._model import Model
+    from ._posterior import Posterior
+
+_STYLE = """<style>
+.prsl{font:13px/1.5 system-ui,sans-serif;max-width:60em;color:inherit}
+.prsl table{border-collapse:collapse;margin:.4em 0}
+.prsl td,.prsl th{padding:.15em .8em .15em 0;text-align:left!important;vertical-align:middle;border:0;background:none}
+.prsl th{font-weight:600;opacity:.65;border-bottom:1px solid #8886}
+.prsl code{font:12px/1.4 ui-monospace,monospace;background:none;color:inherit}
+.prsl .bar{display:inline-block;width:7em;height:.65em;background:#8883;border-radius:.2em;margin-right:.5em}
+.prsl .bar i{display:block;height:100%;background:#3b7dd8;border-radius:.2em}
+.prsl .bar i.down{background:#d8683b}
+.prsl .faint{opacity:.6}
+</style>"""
+
+#: Longer lists are cut.
+_LISTED = 30
+
+
+def _page(*parts: str) -> str:
+    return f'{_STYLE}<div class="prsl">{"".join(parts)}</div>'
+
+
+def _bar(share: float, kind: str = "") -> str:
+    width = max(0.0, min(1.0, share)) * 100
+    return f'<span class="bar"><i class="{kind}" style="width:{width:.1f}%"></i></span>'
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.3f}"
+
+
+def _table(head: list[str], lines: list[list[str]], left_out: int = 0) -> str:
+    header = "".join(f"<th>{name}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in lines)
+    more = f'<p class="faint">and {left_out} more</p>' if left_out > 0 else ""
+    return f"<table><tr>{header}</tr>{body}</table>{more}"
+
+
+def model_page(model: Model) -> str:
+    """Labels, and rules with bars for their probabilities."""
+    labels = [
+        [escape(label.name), escape(", ".join(label.categories)), escape(label.calibrator or "")]
+        for label in model.labels[:_LISTED]
+    ]
+    rules = [
+        [
+            _bar(rule.probability) + _number(rule.probability),
+            escape(rule.name or ""),
+            f"<code>{escape(rule.text)}</code>",
+            f'<span class="faint">{escape(rule.sentence)}</span>',
+        ]
+        for rule in model.rules[:_LISTED]
+    ]
+    typical = [
+        [f"{combination.weight:.3g}", f"<code>{escape(combination.text)}</code>"]
+        for combination in model.typical[:_LISTED]
+    ]
+    parts = [_table(["label", "categories", "calibrator"], labels, len(model.labels) - _LISTED)]
+    if rules:
+        parts.append(_table(["holds with", "name", "rule", "in words"], rules, len(model.rules) - _LISTED))
+    if typical:
+        parts.append(_table(["weight", "typical"], typical, len(model.typical) - _LISTED))
+    return _page(*parts)
+
+
+def posterior_page(posterior: Posterior) -> str:
+    """The first rows: a bar for every category."""
+    lines = []
+    n_rows = min(len(posterior), _LISTED)
+    for row in range(n_rows):
+        cells = [str(row)]
+        for label in posterior._labels:
+            if posterior.values is None:
+                best = posterior.explanations[row]
+                cells.append(escape(best[label.name]) if best else "")
+                continue
+            values = posterior[label.name][row]
+            bars = zip(label.categories, values, strict=True)
+            cells.append("<br>".join(f"{_bar(value)}{escape(name)} {_number(value)}" for name, value in bars))
+        lines.append([*cells, escape(str(posterior.status[row]))])
+    head = ["row", *(escape(name) for name in posterior.labels), "status"]
+    return _page(_table(head, lines, len(posterior) - n_rows))
+
+
+def explanation_page(explanation: Explanation) -> str:
+    """Labels before and after, then the rules, those first that moved most."""
+    labels = [
+        [
+            escape(label["name"]) if at == 0 else "",
+            escape(category["name"]),
+            _bar(category["before"]) + _number(category["before"]),
+            _bar(category["after"] or 0.0) + _number(category["after"]),
+        ]
+        for label in explanation.labels
+        for at, category in enumerate(label["categories"])
+    ]
+    ordered = sorted(explanation.rules, key=lambda rule: -abs(rule["largest_change"] or 0.0))
+    rules = []
+    for rule in ordered[:_LISTED]:
+        moves = [
+            f"{escape(influence['label'])}={escape(change['category'])} "
+            + _bar(abs(change["change"]), "down" if change["change"] < 0 else "")
+            + f"{change['change']:+.3f}"
+            for influence in rule["influences"]
+            for change in [max(influence["categories"], key=lambda change: abs(change["change"] or 0.0))]
+            if change["change"]
+        ]
+        agreement = _number(rule["agreement"]) + (" conflict" if rule["conflict"] else "")
+        rules.append([f"<code>{escape(rule['text'])}</code>", agreement, "<br>".join(moves)])
+    head = "" if explanation.possible else "<p><b>Rules and evidence leave nothing possible.</b></p>"
+    return _page(
+        head,
+        _table(["label", "category", "before", "after"], labels),
+        _table(["rule", "agreement", "moves"], rules, len(explanation.rules) - _LISTED) if rules else "",
+    )

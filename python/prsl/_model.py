@@ -1,0 +1,271 @@
+"""Models: labels, rules, and what follows from them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from . import _prsl
+from ._beliefs import rows
+from ._explanation import Explanation
+from ._html import model_page
+from ._posterior import Posterior
+from ._prsl import Combination, Finding, Label, ModelBuilder, Rule
+from .errors import ArgumentError, FileError
+
+__all__ = ["Model", "ModelBuilder"]
+
+
+class Model:
+    """Labels, and the rules that tie them together. A model does not change: :meth:`edit` makes another one.
+
+    >>> model = Model.parse('''
+    ... label weather: sun, rain
+    ... label ground: dry, wet
+    ... rule 0.95: wet <- rain
+    ... ''')
+    >>> model.predict({"weather": [[0.1, 0.9]], "ground": [[0.7, 0.3]]})["weather"].round(3)
+    array([[0.248, 0.752]])
+    """
+
+    __slots__ = ("_core",)
+    _core: _prsl.Model
+
+    def __init__(self, text: str = "") -> None:
+        self._core = _prsl.Model._parse(text)
+
+    @classmethod
+    def _of(cls, core: _prsl.Model) -> Model:
+        model = cls.__new__(cls)
+        model._core = core
+        return model
+
+    @classmethod
+    def parse(cls, text: str) -> Model:
+        """Reads a model in the rule language, or in JSON."""
+        return cls._of(_prsl.Model._parse(text))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Model:
+        """Reads a model file, `.prsl` or `.json`."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except UnicodeDecodeError as error:
+            raise FileError(f"`{os.fspath(path)}` is not UTF-8 text; save it as UTF-8") from error
+        except OSError as error:
+            raise FileError(f"cannot open `{os.fspath(path)}`: {error.strerror}") from error
+        return cls.parse(text)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a model file: in JSON if its name ends in `.json`, in the rule language otherwise."""
+        is_json = os.fspath(path).endswith(".json")
+        self._core._write(path, self.to_json() + "\n" if is_json else self.text)
+
+    @staticmethod
+    def builder() -> ModelBuilder:
+        """A model to be made from nothing.
+
+        >>> print(Model.builder().label("rain").label("wet").rule("rain -> wet", 0.9).build())
+        label rain
+        label wet
+        <BLANKLINE>
+        rule 0.9: rain -> wet
+        """
+        return ModelBuilder()
+
+    def edit(self) -> ModelBuilder:
+        """A copy to be changed: labels and rules are added and removed, then :meth:`ModelBuilder.build` makes the model.
+
+        >>> model = Model.parse("label rain\\nlabel wet")
+        >>> print(model.edit().rule("rain -> wet", 0.9, name="wets").build())
+        label rain
+        label wet
+        <BLANKLINE>
+        rule 0.9 wets: rain -> wet
+        """
+        return self._core.edit()
+
+    @property
+    def labels(self) -> list[Label]:
+        """The labels, in order.
+
+        >>> Model.parse("label weather: sun, rain").labels
+        [<Label weather: sun, rain>]
+        """
+        return self._core.labels
+
+    @property
+    def rules(self) -> list[Rule]:
+        """The rules, in order.
+
+        >>> Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").rules[0].sentence
+        'if rain then wet, 0.9'
+        """
+        return self._core.rules
+
+    @property
+    def typical(self) -> list[Combination]:
+        """The typical combinations, in order."""
+        return self._core.typical
+
+    @property
+    def text(self) -> str:
+        """The model in the rule language."""
+        return self._core.text
+
+    def to_json(self) -> str:
+        """The model as JSON."""
+        return self._core.to_json()
+
+    def check(self) -> list[Finding]:
+        """What is questionable about the model: contradictions, rules without effect, expectations that fail.
+
+        >>> [finding.code for finding in Model.parse("label a\\nlabel b\\nrule 0.5: a -> b").check()]
+        ['no-effect']
+        """
+        return self._core.check()
+
+    def predict(
+        self,
+        beliefs: Any,
+        query: str = "marginals",
+        *,
+        engine: str = "auto",
+        top: int | None = None,
+        samples: int = 1,
+        seed: int = 1,
+        normalize: bool = False,
+        ignore_extra: bool = False,
+        memory: int | None = None,
+        time_limit: float | None = None,
+        max_sweeps: int | None = None,
+        damping: float | None = None,
+        tolerance: float | None = None,
+        threads: int | None = None,
+    ) -> Posterior:
+        """What beliefs become under the rules.
+
+        Beliefs are a dictionary of arrays (n, M) by label (or (n,) with the probability of yes, or (n,) with observed
+        categories as strings), a list of such arrays in the order of the labels, one array with a column for every
+        category, or a frame of pandas, polars or pyarrow with columns `label=category`. NaN, null and labels that are
+        left out are missing.
+
+        `query` is "marginals", "mpe" (the most probable joint explanation, or the `top` ones), "both" or "samples";
+        `engine` is "auto", "exact", "loopy" or "enumeration".
+
+        >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet")
+        >>> model.predict({"rain": [0.8]}, "mpe").explanations
+        [{'rain': 'yes', 'wet': 'yes'}]
+        """
+        question = _question(
+            query, engine, top, samples, seed, memory, time_limit, max_sweeps, damping, tolerance, threads
+        )
+        found = rows(self._core, beliefs, normalize=normalize, ignore_extra=ignore_extra)
+        return Posterior(self.labels, query, _prsl.predict(self._core, found, question))
+
+    def plan(self, query: str = "marginals", *, engine: str = "auto", memory: int | None = None) -> dict[str, str]:
+        """Which engines would answer, and why.
+
+        >>> Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").plan()["marginals"].split(":")[0]
+        'junction tree'
+        """
+        return dict(_prsl.plan(self._core, _question(query, engine, None, 1, 1, memory, *[None] * 5)))
+
+    def explain(self, beliefs: Any, row: int = 0, *, normalize: bool = False) -> Explanation:
+        """Why one row came out as it did: which rule moved which label, and which rules everything else speaks against.
+
+        >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9 wets: rain -> wet")
+        >>> explanation = model.explain({"rain": [0.8], "wet": [0.3]})
+        >>> explanation.rules[0]["name"], round(explanation.rules[0]["agreement"], 3)
+        ('wets', 0.452)
+        """
+        if isinstance(beliefs, dict) and beliefs and all(np.ndim(values) == 0 for values in beliefs.values()):
+            beliefs = {label: [value] for label, value in beliefs.items()}
+        found = rows(self._core, beliefs, normalize=normalize)
+        if not -len(found) <= row < len(found):
+            raise ArgumentError(f"there is no row {row} among {len(found)}")
+        [(json, text)] = _prsl.explain(self._core, found.select([row % len(found)]))
+        return Explanation(json, text)
+
+    def evaluate(self, beliefs: Any, truths: Any, *, normalize: bool = False, n_bins: int = 10) -> dict[str, Any]:
+        """Everything that `prsl evaluate` says about predictions for rows whose truth is known.
+
+        Truths are positions of categories, one column for each label, -1 where unknown.
+        """
+        found = rows(self._core, beliefs, normalize=normalize)
+        return _prsl.evaluate(self._core, found, np.asarray(truths, dtype=np.int64), n_bins)
+
+    def joint_log_likelihood(self, beliefs: Any, truths: Any, *, normalize: bool = False) -> Any:
+        """ln P(known truths | beliefs, rules) of every row; NaN where nothing is known."""
+        found = rows(self._core, beliefs, normalize=normalize)
+        return _prsl.joint_log_likelihoods(self._core, found, np.asarray(truths, dtype=np.int64))
+
+    def calibrate(self, beliefs: Any, truths: Any, method: str = "auto", *, normalize: bool = False) -> Model:
+        """The model with calibrators fitted to rows whose truth is known: "auto", "platt", "isotonic", "temperature",
+        "dirichlet" or "confusion"."""
+        found = rows(self._core, beliefs, normalize=normalize, raw=True)
+        return Model._of(_prsl.calibrate(self._core, (found, np.asarray(truths, dtype=np.int64), None), method))
+
+    def without_calibrators(self) -> Model:
+        """The same model for beliefs as classifiers give them."""
+        return Model._of(self._core.without_calibrators())
+
+    def graph(self) -> str:
+        """A picture of which rule ties which labels together, as SVG."""
+        return self._core.graph()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        def counted(n: int, what: str) -> str:
+            return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+        return f"<Model of {counted(len(self.labels), 'label')} and {counted(len(self.rules), 'rule')}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Model) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash(self._core)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Model.parse, (self.text,))
+
+    def _repr_html_(self) -> str:
+        return model_page(self)
+
+
+def _question(
+    query: str,
+    engine: str,
+    top: int | None,
+    samples: int,
+    seed: int,
+    memory: int | None,
+    time_limit: float | None,
+    max_sweeps: int | None,
+    damping: float | None,
+    tolerance: float | None,
+    threads: int | None,
+) -> dict[str, Any]:
+    if top is not None and top < 1:
+        raise ArgumentError(f"top is {top}, expected 1 or more")
+    if samples < 1:
+        raise ArgumentError(f"samples is {samples}, expected 1 or more")
+    return {
+        "query": query,
+        "engine": engine,
+        "top": top,
+        "samples": samples,
+        "seed": seed,
+        "memory": memory,
+        "time_limit": time_limit,
+        "max_sweeps": max_sweeps,
+        "damping": damping,
+        "tolerance": tolerance,
+        "threads": threads,
+    }

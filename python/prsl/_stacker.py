@@ -1,0 +1,487 @@
+"""Beliefs in: rules and calibrators learned from them, and predictions that follow."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+
+from . import _prsl
+from ._beliefs import is_frame, rows
+from ._explanation import Explanation
+from ._labels import Binding, Codes, Target, as_columns, base_model
+from ._learned import Learned
+from ._model import Model
+from ._posterior import Posterior
+from .errors import ArgumentError, ExamplesError, LengthError, PrslWarning
+
+Numbers = npt.NDArray[np.float64]
+
+
+class RuleStacker(ClassifierMixin, BaseEstimator):
+    """Learns rules between labels, and calibrates classifiers, from the beliefs of classifiers and the truth.
+
+    `X` are beliefs: a list of arrays (n, M) as `predict_proba` of scikit-learn returns them (a column for each class, in the
+    order of `classes_`), a dictionary of such arrays by label, one array with the columns of all labels side by side
+    (for labels of two classes one column with the probability of the second is enough), or a frame with columns
+    `label=category`. NaN is missing. `y` has a column for each label, with NaN or `None` where the truth is unknown.
+
+    Parameters
+    ----------
+    labels : list of str, optional
+        Names for the columns of `y`, to be used in rules; the columns of a frame, or `y0`, `y1`, ... otherwise.
+    rules : str, list or Model, optional
+        What is known already: lines of the rule language, a list of such lines or of pairs (probability, formula), or
+        a model. A label with the classes 0 and 1 has the categories yes and no.
+    n_rules : "auto" or int
+        Rules about each group of labels (with `recipe="paper"`: in all); "auto" lets validation rows decide, 0 learns none.
+    recipe : "thin" or "paper"
+        Rules about groups of labels that hang together as a thin tree (exact at any number of labels), or as in the paper.
+    width : "auto" or int
+        Labels of a group, less one.
+    wide : int
+        Rules about all labels; each doubles the time.
+    typical : bool
+        Whether combinations of categories that are typical are learned too, where they help.
+    calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
+        How beliefs are calibrated: together with the rules, not at all, or before.
+    learn_probabilities : bool
+        Whether probabilities of the given rules are learned too.
+    relearn : bool
+        Whether noisy-or rules that are given are where learning begins.
+    decision : "marginal" or "joint"
+        Whether `predict` takes the most probable class of each label, or the most probable joint explanation.
+    validation_fraction : float
+        The share of rows that is kept apart to decide how much to learn; not used if `fit` is given validation rows.
+    max_iter, patience, batch_size, learning_rate : optional
+        Of the optimizer; the recipe's own if `None`.
+    gradients : "exact" or "loopy"
+        With `recipe="paper"`.
+    labels_per_rule, alpha, gamma_0, gamma_1, lambda_ : optional
+        With `recipe="paper"`: the settings of the paper.
+    normalize : bool
+        Whether beliefs that do not sum to 1 are divided by their sum.
+    random_state : int, RandomState or None
+        Makes learning deterministic.
+    n_jobs : int or None
+        Threads; as many as there are cores if `None`. Results do not depend on it.
+    verbose : int
+        Whether progress is shown.
+
+    Attributes
+    ----------
+    model_ : Model
+        The labels with all rules and calibrators.
+    classes_ : array, or list of arrays
+        The classes of each label.
+    learned_ : Learned
+        How it went: the curve, gains of rules, and likelihoods to compare with.
+    n_iter_ : int
+        Steps of the optimizer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from prsl import RuleStacker
+    >>> rng = np.random.default_rng(1)
+    >>> y = np.repeat(rng.integers(0, 2, 400), 2).reshape(-1, 2)        # two labels that are always equal
+    >>> yes = np.clip(0.5 + 0.2 * (y - 0.5) + 0.1 * rng.normal(size=y.shape), 0.01, 0.99)
+    >>> stacker = RuleStacker(labels=["left", "right"], random_state=0).fit(yes, y)
+    >>> stacker.predict_mpe(yes[:1])[0].tolist() in ([0, 0], [1, 1])
+    True
+    """
+
+    def __init__(
+        self,
+        labels: list[str] | None = None,
+        rules: Any = None,
+        n_rules: int | str = "auto",
+        *,
+        recipe: str = "thin",
+        width: int | str = "auto",
+        wide: int = 0,
+        typical: bool = True,
+        calibration: str = "joint",
+        learn_probabilities: bool = False,
+        relearn: bool = False,
+        decision: str = "marginal",
+        validation_fraction: float = 0.1,
+        max_iter: int | None = None,
+        patience: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        gradients: str = "exact",
+        labels_per_rule: int | None = None,
+        alpha: float | None = None,
+        gamma_0: float | None = None,
+        gamma_1: float | None = None,
+        lambda_: float | None = None,
+        normalize: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.labels = labels
+        self.rules = rules
+        self.n_rules = n_rules
+        self.recipe = recipe
+        self.width = width
+        self.wide = wide
+        self.typical = typical
+        self.calibration = calibration
+        self.learn_probabilities = learn_probabilities
+        self.relearn = relearn
+        self.decision = decision
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.gradients = gradients
+        self.labels_per_rule = labels_per_rule
+        self.alpha = alpha
+        self.gamma_0 = gamma_0
+        self.gamma_1 = gamma_1
+        self.lambda_ = lambda_
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: tuple[Any, Any] | None = None) -> Self:
+        """Learns from beliefs and truths. Where rows (beliefs, truths) for validation are given, none are kept apart."""
+        columns, self._single = self._take_targets(y)
+        self._base = base_model(self._targets, self.rules)
+        self._binding = Binding.of(self._base, self._targets)
+        self._learn(self._base, X, columns, sample_weight, validation, self._settings())
+        self.n_iter_ = self.learned_.n_steps
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Goes on learning with more rows: the rules that are there are learned anew from where they are, once through the
+        rows; calibrators stay as they are. The first call fits; `classes` then lists classes that may not be among its rows.
+        """
+        if not hasattr(self, "model_"):
+            if classes is not None:
+                columns, names, _ = as_columns(y)
+                listed = [classes] if np.ndim(classes[0]) == 0 else list(classes)
+                self._classes = [np.unique(np.asarray(of_label)) for of_label in listed]
+                if len(self._classes) != columns.shape[1]:
+                    raise ArgumentError(f"classes are of {len(listed)} labels, and y has {columns.shape[1]}")
+            try:
+                return self.fit(X, y, sample_weight)
+            finally:
+                self.__dict__.pop("_classes", None)
+        columns, _, _ = as_columns(y)
+        batch = self.batch_size or 40
+        steps = max(20, -(-len(columns) // batch))
+        settings = self._settings() | {
+            "relearn": True,
+            "calibration": "none",
+            "rules": 0,
+            "width": 0,
+            "wide": 0,
+            "recipe": "thin",
+            "gradients": "exact",
+            "typical": bool(self.model_.typical),
+            "steps": steps,
+        }
+        self._learn(self.model_, X, columns, sample_weight, None, settings)
+        self.n_iter_ += self.learned_.n_steps
+        return self
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probabilities of the classes: (n, M) for one label, a list of them for several. Rows that hard rules exclude are NaN."""
+        return self._shaped([self._of_classes(values, j) for j, values in enumerate(self._marginals(X))])
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each label; with `decision="joint"` the most probable joint explanation."""
+        if self.decision == "joint":
+            return self.predict_mpe(X)
+        if self.decision != "marginal":
+            raise ArgumentError(f"unknown decision `{self.decision}`, expected `marginal` or `joint`")
+        probabilities = [self._of_classes(values, j) for j, values in enumerate(self._marginals(X))]
+        return self._classes_of(np.column_stack([_argmax(values) for values in probabilities]))
+
+    def predict_mpe(self, X: Any) -> Any:
+        """The most probable joint explanation of each row: a class for each label."""
+        posterior = self.posterior(X, query="mpe")
+        assert posterior.assignments is not None
+        return self._classes_of(self._binding.codes(posterior.assignments[:, 0, :]))
+
+    def predict_top(self, X: Any, n: int = 3) -> tuple[Any, Numbers]:
+        """The n most probable joint explanations of each row, (rows, n, labels), and their probabilities, (rows, n)."""
+        posterior = self.posterior(X, query="both", top=n)
+        assert posterior.assignments is not None and posterior.log_probability is not None
+        ranks = [
+            np.asarray(self._classes_of(self._binding.codes(posterior.assignments[:, rank, :]), strict=False))
+            for rank in range(n)
+        ]
+        return np.stack(ranks, axis=1), np.exp(posterior.log_probability)
+
+    def posterior(self, X: Any, query: str = "marginals", **settings: Any) -> Posterior:
+        """Everything that the model says about beliefs, labels without classes (latent ones) included."""
+        check_is_fitted(self, "model_")
+        return self.model_.predict(self._rows(X, self.model_), query, threads=self.n_jobs, **settings)
+
+    def explain(self, X: Any, row: int = 0) -> Explanation:
+        """Why a row comes out as it does."""
+        check_is_fitted(self, "model_")
+        return self.model_.explain(self._rows(X, self.model_), row)
+
+    def joint_log_likelihood(self, X: Any, y: Any) -> Numbers:
+        """ln P(known truths | beliefs) of every row; NaN where nothing is known."""
+        check_is_fitted(self, "model_")
+        return self.model_.joint_log_likelihood(self._rows(X, self.model_), self._truths(y))  # type: ignore[no-any-return]
+
+    def evaluate(self, X: Any, y: Any) -> dict[str, Any]:
+        """Everything that `prsl evaluate` says."""
+        check_is_fitted(self, "model_")
+        return self.model_.evaluate(self._rows(X, self.model_), self._truths(y))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows whose known truths are all predicted."""
+        from .metrics import joint_accuracy
+
+        return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
+
+    def _take_targets(self, y: Any) -> tuple[npt.NDArray[Any], bool]:
+        """Finds out about the columns of `y`."""
+        columns, names, single = as_columns(y)
+        names = self.labels or names or ["y" if single else f"y{j}" for j in range(columns.shape[1])]
+        if len(names) != columns.shape[1]:
+            raise ArgumentError(f"there are {len(names)} names for {columns.shape[1]} labels")
+        self._targets = [Target.of(name, columns[:, j]) for j, name in enumerate(names)]
+        for target, classes in zip(self._targets, getattr(self, "_classes", []), strict=False):
+            target.__init__(target.name, classes, Target.of(target.name, classes).categories)  # type: ignore[misc]
+        classes = [target.classes for target in self._targets]
+        self.classes_ = classes[0] if single else classes
+        return columns, single
+
+    def _codes(self, columns: npt.NDArray[Any]) -> Codes:
+        if columns.shape[1] != len(self._targets):
+            raise ArgumentError(f"y has {columns.shape[1]} columns, expected {len(self._targets)}")
+        return np.column_stack([target.codes(columns[:, j]) for j, target in enumerate(self._targets)])
+
+    def _truths(self, y: Any) -> Codes:
+        return self._binding.truths(self._codes(as_columns(y)[0]))
+
+    def _rows(self, X: Any, model: Model, raw: bool = False) -> _prsl.Rows:
+        """Beliefs in the order of classes as beliefs in the order of categories."""
+        if isinstance(X, _prsl.Rows):
+            return X
+        if not is_frame(X):
+            X = self._by_label(X, model)
+        return rows(model._core, X, normalize=self.normalize, raw=raw)
+
+    def _by_label(self, X: Any, model: Model) -> dict[str, Any]:
+        names = [target.name for target in self._targets]
+        if isinstance(X, dict):
+            unknown = [name for name in X if name not in names]
+            arrays = {name: X[name] for name in names if name in X}
+            extra = {name: X[name] for name in unknown}  # of labels that only the rules know
+            return extra | {name: self._of_label(names.index(name), values, model) for name, values in arrays.items()}
+        if isinstance(X, np.ndarray) and X.ndim == 2 or not isinstance(X, (list, tuple)) or np.ndim(X[0]) == 1:
+            X = self._split(np.asarray(X, dtype=np.float64))
+        if len(X) != len(names):
+            raise LengthError(f"X has beliefs about {len(X)} labels, expected {len(names)}")
+        return {name: self._of_label(j, X[j], model) for j, name in enumerate(names) if X[j] is not None}
+
+    def _split(self, X: Numbers) -> list[Numbers]:
+        """One array with the columns of all labels side by side."""
+        if X.ndim != 2:
+            raise LengthError(f"X has {X.ndim} dimensions, expected 2. Reshape your data: a row for each instance")
+        widths = [len(target.classes) for target in self._targets]
+        if X.shape[1] == len(widths) and all(width <= 2 for width in widths):
+            return [X[:, j] for j in range(len(widths))]
+        if X.shape[1] != sum(widths):
+            raise LengthError(
+                f"X has {X.shape[1]} columns, expected {sum(widths)}, one for each class of each label"
+                + (f", or {len(widths)} with the probability of the second" if max(widths) == 2 else "")
+            )
+        return np.split(X, np.cumsum(widths)[:-1], axis=1)
+
+    def _of_label(self, target: int, values: Any, model: Model) -> Numbers:
+        """Beliefs in the classes of a label as beliefs in its categories."""
+        label = model.labels[self._binding.labels[target]]
+        places = self._binding.categories[target]
+        array = np.asarray(values, dtype=np.float64)
+        if array.ndim == 1 and len(places) <= 2:
+            array = np.column_stack([1.0 - array, array]) if len(places) == 2 else array.reshape(-1, 1)
+        if array.ndim != 2 or array.shape[1] != len(places):
+            raise LengthError(
+                f"beliefs about label `{label.name}` have the shape {array.shape}, expected (n, {len(places)})"
+            )
+        if len(label.categories) == array.shape[1] and (places == np.arange(len(places))).all():
+            return array
+        ordered = np.zeros((len(array), len(label.categories)))
+        ordered[np.isnan(array).all(axis=1)] = np.nan
+        ordered[:, places] = array
+        return ordered
+
+    def _learn(
+        self,
+        base: Model,
+        X: Any,
+        columns: npt.NDArray[Any],
+        sample_weight: Any,
+        validation: tuple[Any, Any] | None,
+        settings: dict[str, Any],
+    ) -> None:
+        found = self._rows(X, base, raw=True)
+        truths = self._binding.truths(self._codes(columns))
+        if len(found) != len(truths):
+            raise ArgumentError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(found)} rows and y has {len(truths)}"
+            )
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, truths, dtype=np.float64, ensure_non_negative=True)
+        if validation is None:
+            train, valid = self._apart(found, truths, weights, settings["seed"])
+        else:
+            valid_columns, _, _ = as_columns(validation[1])
+            train = (found, truths, weights)
+            valid = (
+                self._rows(validation[0], base, raw=True),
+                self._binding.truths(self._codes(valid_columns)),
+                None,
+            )
+        self.learned_ = Learned(**_prsl.learn(base._core, train, valid, settings, self._observer()))
+        self.model_ = self.learned_.model
+
+    def _apart(
+        self, found: _prsl.Rows, truths: Codes, weights: Numbers | None, seed: int
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Rows to learn from, and rows to validate on."""
+        n_rows = len(truths)
+        n_valid = round(self.validation_fraction * n_rows)
+        if not 0.0 < self.validation_fraction < 1.0:
+            raise ArgumentError(f"validation_fraction is {self.validation_fraction}, expected between 0 and 1")
+        if n_rows == 0:
+            raise ExamplesError("Found array with 0 sample(s) while a minimum of 1 is required: no rows to learn from")
+        if n_valid == 0:
+            # Too few rows to keep some apart.
+            everything = (found, truths, weights)
+            return everything, everything
+        order = np.random.default_rng(seed).permutation(n_rows)
+        parts = [np.sort(order[n_valid:]), np.sort(order[:n_valid])]
+        known = (truths >= 0).any(axis=1)
+        if not all(known[part].any() for part in parts):
+            everything = (found, truths, weights)
+            return everything, everything
+        both = [
+            (found.select(part.tolist()), truths[part], None if weights is None else weights[part]) for part in parts
+        ]
+        return both[0], both[1]
+
+    def _settings(self) -> dict[str, Any]:
+        """What the library takes."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+
+        def number(name: str, value: int | str) -> int | None:
+            if value == "auto":
+                return None
+            if isinstance(value, str) or int(value) != value or value < 0:
+                raise ArgumentError(f"{name} is {value!r}, expected 'auto' or a whole number from 0")
+            return int(value)
+
+        n_rules, width = number("n_rules", self.n_rules), number("width", self.width)
+        if n_rules == 0:
+            width = 0
+        return {
+            "recipe": "thin" if n_rules == 0 else self.recipe,
+            "rules": n_rules,
+            "width": width,
+            "wide": 0 if n_rules == 0 else self.wide,
+            "typical": self.typical and n_rules != 0,
+            "calibration": self.calibration,
+            "gradients": self.gradients,
+            "learn_probabilities": self.learn_probabilities,
+            "relearn": self.relearn,
+            "steps": self.max_iter,
+            "patience": self.patience,
+            "batch": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "paper": [self.labels_per_rule, self.alpha, self.gamma_0, self.gamma_1, self.lambda_],
+            "seed": seed,
+            "threads": self.n_jobs,
+        }
+
+    def _observer(self) -> Any:
+        if not self.verbose:
+            return None
+
+        def observe(n_done: int, size: str, step: int, training: float | None, validation: float | None) -> bool:
+            numbers = f"validation {validation:.4f}" if validation is not None else ""
+            numbers += f", training {training:.4f}" if training is not None else ""
+            print(f"\rcandidate {n_done + 1} ({size}), step {step}: {numbers}\x1b[K", end="", file=sys.stderr, flush=True)
+            return True
+
+        return observe
+
+    def _marginals(self, X: Any) -> list[Numbers]:
+        """For each target, rows x categories."""
+        posterior = self.posterior(X)
+        n_impossible = int((posterior.status == "impossible").sum())
+        if n_impossible:
+            first = int(np.flatnonzero(posterior.status == "impossible")[0])
+            warnings.warn(
+                f"{n_impossible} of {len(posterior)} rows are impossible under the hard rules, first row {first}; "
+                f"`explain` says why",
+                PrslWarning,
+                stacklevel=3,
+            )
+        marginals = posterior.marginals
+        return [marginals[label] for label in self._binding.labels]
+
+    def _of_classes(self, values: Numbers, target: int) -> Numbers:
+        """Probabilities of categories as probabilities of classes."""
+        of_classes = values[:, self._binding.categories[target]]
+        if of_classes.shape[1] < values.shape[1]:
+            totals = of_classes.sum(axis=1, keepdims=True)
+            of_classes = np.divide(of_classes, totals, out=np.full_like(of_classes, 1.0), where=totals > 0)
+            of_classes = of_classes / of_classes.sum(axis=1, keepdims=True)
+        return np.ascontiguousarray(of_classes)
+
+    def _classes_of(self, codes: Codes, strict: bool = True) -> Any:
+        """Positions of classes as classes; a position of -1 is the first class, with a warning."""
+        if strict and (codes < 0).any():
+            row = int(np.flatnonzero((codes < 0).any(axis=1))[0])
+            warnings.warn(
+                f"row {row} is impossible under the hard rules; its first classes are given", PrslWarning, stacklevel=3
+            )
+        columns = [target.classes[codes[:, j]] for j, target in enumerate(self._targets)]
+        if self._single:
+            return columns[0]
+        kinds = {column.dtype.kind for column in columns}
+        if kinds <= set("biuf") or kinds <= set("US"):
+            return np.column_stack(columns)
+        return np.column_stack([column.astype(object) for column in columns])
+
+    def _shaped(self, of_targets: list[Numbers]) -> Any:
+        return of_targets[0] if self._single else of_targets
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.multi_class = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _argmax(values: Numbers) -> Codes:
+    """The most probable class, -1 where nothing is possible."""
+    found = np.full(len(values), -1, dtype=np.int64)
+    possible = ~np.isnan(values).any(axis=1)
+    found[possible] = values[possible].argmax(axis=1)
+    return found

@@ -1,0 +1,28 @@
+"""Rules from elsewhere."""
+
+from __future__ import annotations
+
+from .errors import FormulaError
+
+__all__ = ["from_r"]
+
+
+def from_r(rule: str) -> str:
+    """A rule of the authors' R code in the rule language.
+
+    There, `A, B <- !C, D` says: if not C and D, then A or B. Their code took several categories of one label together in
+    a way that contradicted it; here the rule means what it says.
+
+    >>> from_r("A, B <- !C, D")
+    'A | B <- !C & D'
+    >>> from_r("overhead, normal <- standing")
+    'overhead | normal <- standing'
+    """
+    parts = rule.split("<-")
+    if len(parts) > 2:
+        raise FormulaError(f"`{rule}` has more than one `<-`; expected `A, B <- !C, D`")
+    sides = [[literal.strip() for literal in part.split(",")] for part in parts]
+    if any(not literal.removeprefix("!").strip() for side in sides for literal in side):
+        raise FormulaError(f"`{rule}` lacks a category; expected `A, B <- !C, D`")
+    head, *body = sides
+    return " <- ".join([" | ".join(head), *(" & ".join(side) for side in body)])

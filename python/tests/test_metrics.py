@@ -1,0 +1,76 @@
+"""Scores where truths may be missing, and pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from prsl import Model, RuleStacker, errors, metrics
+from prsl.displays import InfluenceDisplay, LearningCurveDisplay, ReliabilityDisplay, RuleGraphDisplay
+
+NAN = float("nan")
+
+
+def test_by_hand() -> None:
+    truth = [[1, 0], [1, NAN], [NAN, NAN], [0, 0]]
+    said = [[1, 0], [1, 1], [0, 0], [1, 1]]
+    assert metrics.joint_accuracy(truth, said) == pytest.approx(2 / 3)
+    assert metrics.hamming(truth, said) == pytest.approx(2 / 5)
+    assert metrics.joint_accuracy(truth, said, sample_weight=[1, 1, 1, 0]) == 1.0
+    p = [np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1], [1.0, 0.0]]), np.array([[0.6, 0.4]] * 4)]
+    wanted = np.mean([np.log(0.8) + np.log(0.6), np.log(0.5), 0.0 + np.log(0.6)])
+    assert metrics.label_log_likelihood(truth, p) == pytest.approx(wanted)
+    assert metrics.joint_log_likelihood([-1.0, NAN, -np.inf]) == pytest.approx((-1.0 + metrics.IMPOSSIBLE) / 2)
+    assert np.isnan(metrics.joint_accuracy([[NAN]], [[1]]))
+    with pytest.raises(errors.ArgumentError, match="shape"):
+        metrics.joint_accuracy([[1, 0]], [[1]])
+    with pytest.raises(errors.ArgumentError, match="unknown scorer"):
+        metrics.scorer("magic")
+
+
+def test_strings() -> None:
+    truth = np.array([["cat", "x"], ["dog", None]], dtype=object)
+    assert metrics.joint_accuracy(truth, np.array([["cat", "x"], ["dog", "y"]])) == 1.0
+    p = [np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([[0.5, 0.5], [0.5, 0.5]])]
+    found = metrics.label_log_likelihood(truth, p, classes=[np.array(["cat", "dog"]), np.array(["x", "y"])])
+    assert found == pytest.approx((np.log(0.9) + np.log(0.5) + np.log(0.7)) / 2)
+
+
+def test_the_same_as_the_library() -> None:
+    rng = np.random.default_rng(11)
+    model = Model.parse("label a\nlabel b: x, y, z\nlabel c\nrule 0.8: a -> x\nrule 0.9: c <-> z")
+    beliefs = [rng.dirichlet(np.ones(n), 200) for n in (2, 3, 2)]
+    truths = np.column_stack([rng.integers(0, n, 200) for n in (2, 3, 2)])
+    truths[rng.random(truths.shape) < 0.2] = -1
+    scores = model.evaluate(beliefs, truths)
+    posterior = model.predict(beliefs)
+    # yes is the first category of a yes/no label, and 1 is the second class
+    proba = [posterior["a"][:, ::-1], posterior["b"], posterior["c"][:, ::-1]]
+    y = truths.astype(float)
+    y[:, [0, 2]] = 1 - y[:, [0, 2]]
+    y[truths < 0] = NAN
+    classes = [np.array([0, 1]), np.array([0, 1, 2]), np.array([0, 1])]
+    said = np.column_stack([values.argmax(axis=1) for values in proba])
+    assert metrics.joint_accuracy(y, said) == pytest.approx(scores["joint_accuracy_marginals"])
+    assert metrics.hamming(y, said) == pytest.approx(scores["hamming_loss"])
+    assert metrics.label_log_likelihood(y, proba, classes=classes) == pytest.approx(scores["mean_label_log_likelihood"])
+    found = metrics.expected_calibration_error(y, proba, classes=classes)
+    assert found == pytest.approx(scores["expected_calibration_error"])
+    joint = metrics.joint_log_likelihood(model.joint_log_likelihood(beliefs, truths))
+    assert joint == pytest.approx(scores["mean_joint_log_likelihood"])
+
+
+def test_displays(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+    yes, y = equal_labels
+    stacker = RuleStacker(labels=["a", "b", "c"], max_iter=100, random_state=0, rules="rule 0.9: a <-> b").fit(yes, y)
+    reliability = ReliabilityDisplay.from_estimator(stacker, yes, y)
+    assert reliability.curves["with rules"][2].sum() == y.size
+    curve = LearningCurveDisplay.from_estimator(stacker)
+    assert len(curve.ax_.lines) == 3
+    influence = InfluenceDisplay.from_estimator(stacker, yes, n_rows=5)
+    assert len(influence.influences) == min(15, len(stacker.model_.rules))
+    assert InfluenceDisplay.from_predictions(stacker.explain(yes, 0)).influences[0][1] >= 0
+    graph = RuleGraphDisplay.from_estimator(stacker)
+    assert (0, 1) in graph.edges and graph.figure_ is not None
+    with pytest.raises(errors.ArgumentError):
+        LearningCurveDisplay.from_estimator(RuleStacker())

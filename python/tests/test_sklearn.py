@@ -1,0 +1,177 @@
+"""The conventions of scikit-learn."""
+
+from __future__ import annotations
+
+import io
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_multilabel_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
+from sklearn.multioutput import MultiOutputClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from prsl import RuleStacker, RuleStackingClassifier
+from prsl.metrics import SCORERS, scorer
+
+#: What is not as scikit-learn expects, and why.
+EXPECTED_FAILURES = {
+    "check_sample_weight_equivalence_on_dense_data": "minibatches of repeated rows are not those of weighted rows",
+    "check_sample_weight_equivalence_on_sparse_data": "minibatches of repeated rows are not those of weighted rows",
+}
+
+
+def fast(**settings: object) -> RuleStackingClassifier:
+    given = {"estimator": LogisticRegression(), "random_state": 0, "cv": 3, "stacker": RuleStacker(max_iter=60)}
+    return RuleStackingClassifier(**(given | settings))
+
+
+@parametrize_with_checks([fast()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_the_classifier_keeps_the_conventions(estimator: object, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+def test_several_outputs() -> None:
+    estimator_checks.check_classifier_multioutput("RuleStackingClassifier", fast())
+
+
+#: The checks that need no features: the stacker takes beliefs, and refuses features that are none.
+STACKER_CHECKS = [
+    "check_estimator_cloneable",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+    "check_estimator_repr",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_mixin_order",
+]
+
+
+@pytest.mark.parametrize("name", STACKER_CHECKS)
+def test_the_stacker_keeps_those_that_apply(name: str) -> None:
+    getattr(estimator_checks, name)("RuleStacker", RuleStacker())
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    return make_multilabel_classification(n_samples=240, n_features=8, n_classes=4, random_state=1)
+
+
+def test_pipelines_searches_and_cross_validation(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), fast())
+    assert pipeline.fit(X, y).predict(X).shape == y.shape
+    assert pipeline[-1].feature_names_in_.tolist() == [f"x{j}" for j in range(8)]
+    search = GridSearchCV(fast(), {"n_rules": [0, 1]}, scoring=scorer("joint_log_likelihood"), cv=2).fit(X, y)
+    assert set(search.best_params_) == {"n_rules"} and search.best_score_ < 0
+    scores = cross_validate(fast(n_rules=1), X, y, scoring=SCORERS, cv=2)
+    assert all(np.isfinite(scores[f"test_{name}"]).all() for name in SCORERS)
+    predicted = cross_val_predict(fast(n_rules=0), X, y, cv=2)
+    assert predicted.shape == y.shape and (predicted == y).mean() > 0.6
+    assert len(cross_val_predict(fast(n_rules=0), X, y, cv=2, method="predict_proba")) == 4
+
+
+def test_clones_and_pickles(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    classifier = fast().fit(X, y)
+    file = io.BytesIO()
+    joblib.dump(classifier, file)
+    file.seek(0)
+    again = joblib.load(file)
+    np.testing.assert_array_equal(again.predict(X), classifier.predict(X))
+    assert again.model_ == classifier.model_ == clone(classifier).fit(X, y).model_
+
+
+def test_strings_missing_values_and_frames(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    pandas = pytest.importorskip("pandas")
+    X, y = rows
+    names = np.array(["low", "high"], dtype=object)
+    frame = pandas.DataFrame({f"label {j}": names[y[:, j]] for j in range(3)})
+    frame["level"] = y.sum(axis=1).clip(max=2)
+    frame.iloc[::5, 0] = None
+    frame.iloc[::7, 1] = np.nan
+    classifier = fast(rules='rule 0.7: "label 0"=high -> "label 1"=high').fit(X, frame)
+    assert [label.name for label in classifier.model_.labels] == list(frame.columns)
+    assert [len(classes) for classes in classifier.classes_] == [2, 2, 2, 3]
+    predicted = classifier.predict(X)
+    assert predicted.dtype == object and set(predicted[:, 0]) <= {"low", "high"} and set(predicted[:, 3]) <= {0, 1, 2}
+    assert 0 <= classifier.score(X, frame) <= 1
+    assert np.isfinite(classifier.joint_log_likelihood(X, frame)).all()
+
+
+@pytest.mark.parametrize("combine", ["pool", "labels"])
+def test_several_classifiers_for_one_label(rows: tuple[np.ndarray, np.ndarray], combine: str) -> None:
+    X, y = rows
+    pair = [LogisticRegression(), GaussianNB()]
+    classifier = fast(estimator=pair, combine=combine).fit(X, y[:, :2])
+    assert classifier.predict(X).shape == (len(X), 2) and len(classifier.predict_proba(X)) == 2
+    if combine == "pool":
+        assert all((weights >= 0).all() and len(weights) == 2 for weights in classifier.weights_)
+    else:
+        assert [label.name for label in classifier.model_.labels] == ["y0", "y1", "y0 by 2", "y1 by 2"]
+    assert classifier.score(X, y[:, :2]) > 0.5
+    single = fast(estimator=pair, combine=combine).fit(X, y[:, 0])
+    assert single.predict(X).shape == (len(X),) and single.predict_proba(X).shape == (len(X), 2)
+
+
+def test_prefit(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    together = MultiOutputClassifier(LogisticRegression()).fit(X[:120], y[:120])
+    forest = RandomForestClassifier(20, random_state=0).fit(X[:120], y[:120])
+    apart = [LogisticRegression().fit(X[:120], y[:120, j]) for j in range(4)]
+    for estimator in (together, forest, apart):
+        classifier = fast(estimator=estimator, cv="prefit").fit(X[120:], y[120:])
+        assert classifier.predict(X).shape == y.shape
+    single = fast(estimator=apart[0], cv="prefit").fit(X[120:], y[120:, 0])
+    assert single.predict(X).shape == (len(X),)
+    with pytest.raises(ValueError, match="1 fitted classifiers, and 4 labels"):
+        fast(estimator=apart[:1], cv="prefit").fit(X, y)
+
+
+def test_rules_help_out_of_sample() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 500)
+    y = np.column_stack([truth, truth, truth])
+    X = np.column_stack([truth + 1.2 * rng.normal(size=500) for _ in range(3)])
+    columns = [LogisticRegression().fit(X[:200, [j]], truth[:200]) for j in range(3)]
+
+    class OneFeature(LogisticRegression):
+        pass
+
+    beliefs = [columns[j].predict_proba(X[200:, [j]]) for j in range(3)]
+    stacker = RuleStacker(random_state=0, max_iter=300).fit([b[:150] for b in beliefs], y[200:350])
+    stacked = stacker.score([b[150:] for b in beliefs], y[350:])
+    alone = np.mean(np.all([b[150:].argmax(axis=1) == truth[350:] for b in beliefs], axis=0))
+    assert stacked > alone + 0.1
+
+
+def test_rows_do_not_influence_each_other(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    classifier = fast().fit(X, y)
+    whole = np.stack(classifier.predict_proba(X))
+    order = np.random.default_rng(4).permutation(len(X))
+    np.testing.assert_array_equal(np.stack(classifier.predict_proba(X[order])), whole[:, order])
+    one_by_one = np.stack([np.stack(classifier.predict_proba(X[[row]]))[:, 0] for row in range(20)], axis=1)
+    np.testing.assert_allclose(one_by_one, whole[:, :20], atol=1e-12)
+
+
+def test_wrong_settings(rows: tuple[np.ndarray, np.ndarray]) -> None:
+    X, y = rows
+    with pytest.raises(ValueError, match="unknown combine"):
+        fast(combine="vote").fit(X, y)
+    with pytest.raises(ValueError, match="no classifier"):
+        fast(estimator=StandardScaler()).fit(X, y)
+    with pytest.raises(ValueError, match="no known value"):
+        fast().fit(X, np.column_stack([y[:, 0], np.full(len(y), np.nan)]))
+    with pytest.raises(ValueError, match="infinity"):
+        fast().fit(X, np.where(y == 1, np.inf, 0.0))
