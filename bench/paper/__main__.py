@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     show(build(measured), console)
     everything = kept(plan)
-    markdown, page = write(everything, plan.out)
+    markdown, page = write(everything, plan.folder)
     console.print(f"{len(everything)} results in {markdown} and, with figures, {page}", soft_wrap=True)
     return 0
 

@@ -35,9 +35,14 @@ class Plan:
 
     @property
     def store(self) -> Store:
-        """Results with other beliefs or in a hurry are kept apart."""
-        below = [] if self.beliefs == "fixed" and not self.quick else [self.beliefs + ("-quick" if self.quick else "")]
-        return Store(self.out.joinpath("results", *below))
+        """Where results are kept."""
+        return Store(self.folder / "results")
+
+    @property
+    def folder(self) -> Path:
+        """Results and reports with other beliefs or in a hurry are kept apart from those of the benchmark proper."""
+        variant = self.beliefs + ("-quick" if self.quick else "")
+        return self.out if variant == "fixed" else self.out / variant
 
 
 def kept(plan: Plan) -> list[Result]:
