@@ -79,7 +79,7 @@ class BoomerStacked(Boomer):
 
     @property
     def rules(self) -> list[int]:
-        """Fewer than for `Boomer`: a rule of the joint loss is about all labels and costs their number squared."""
+        """Fewer than for `Boomer`: a rule of the joint loss is about all labels and takes far longer to find."""
         return [20, 50] if self.quick else [20, 50, 100, 200]
 
     def _inputs(self, part: Part) -> np.ndarray:
