@@ -72,7 +72,7 @@ class Boomer(Method):
 
 
 class BoomerStacked(Boomer):
-    """The same on the beliefs and with the joint loss, as in the paper."""
+    """BOOMER on the beliefs and with the joint loss, as in the paper."""
 
     key, title, needs_features = "boomer-stacked", "BOOMER on beliefs", False
     loss = "logistic-non-decomposable"
