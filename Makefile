@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning bench-python peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning bench-python benchmark peers study doc fuzz clean
 
 all: lint test doc
 
@@ -45,6 +45,10 @@ bench-python:
 	cargo build --release -p prsl-bench --bin throughput
 	bash python/venv release
 	target/python-venv/bin/python bench/python/throughput.py $$(target/release/throughput)
+
+## The paper's benchmark, about an hour: target/benchmark/report.html. `make benchmark BENCHMARK=--quick` for a first impression.
+benchmark:
+	bash bench/paper/run $(BENCHMARK)
 
 ## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
 peers:

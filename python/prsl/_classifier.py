@@ -125,7 +125,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         if len(names) != columns.shape[1]:
             raise ArgumentError(f"there are {len(names)} names for {columns.shape[1]} labels")
         self._single = single
-        self._targets = [Target.of(name, columns[:, j]) for j, name in enumerate(names)]
+        self._targets = [Target.of(name, columns[:, j], of_several=not single) for j, name in enumerate(names)]
         self.classes_ = self._targets[0].classes if single else [target.classes for target in self._targets]
         codes = np.column_stack([target.codes(columns[:, j]) for j, target in enumerate(self._targets)])
         random = check_random_state(self.random_state)
@@ -384,10 +384,11 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 class _Labeled:
     """A fitted classifier of one label, which may not have seen all classes."""
 
-    def __init__(self, estimator: Any, classes: npt.NDArray[Any], target: Target) -> None:
+    def __init__(self, estimator: Any, classes: npt.NDArray[Any], target: Target, n_rows: int = 0) -> None:
         self.estimator = estimator
         self.classes = classes
         self.target = target
+        self.n_rows = n_rows
 
     @classmethod
     def of(cls, estimator: Any, target: Target) -> _Labeled:
@@ -402,7 +403,7 @@ class _Labeled:
         """Fits to some rows; where there is but one class, nothing is to be fitted."""
         seen = np.unique(codes[rows])
         if len(seen) < 2:
-            return cls(None, target.classes[seen], target)
+            return cls(None, target.classes[seen], target, len(rows))
         estimator = clone(prototype)
         given = {}
         if weights is not None and has_fit_parameter(estimator, "sample_weight"):
@@ -417,9 +418,10 @@ class _Labeled:
             n_classes = len(self.target.classes)
             if n_classes == 1:
                 return np.ones((n_rows, 1))
-            # Nothing but this class was seen: it is likely, and not certain.
-            said = np.full((n_rows, n_classes), 0.05 / (n_classes - 1))
-            said[:, np.searchsorted(self.target.classes, self.classes[0])] = 0.95
+            # Nothing but this class was seen, or nothing at all: half a row of each other class is added.
+            said = np.full((n_rows, n_classes), 0.5 / (self.n_rows + 0.5 * n_classes))
+            seen = np.searchsorted(self.target.classes, self.classes)
+            said[:, seen] += self.n_rows / (self.n_rows + 0.5 * n_classes)
             return said
         return _aligned(np.asarray(self.estimator.predict_proba(X)), self.classes, self.target)
 

@@ -24,8 +24,8 @@ class Target:
     categories: list[str]
 
     @classmethod
-    def of(cls, name: str, values: npt.NDArray[Any]) -> Target:
-        """What a column holds."""
+    def of(cls, name: str, values: npt.NDArray[Any], *, of_several: bool = False) -> Target:
+        """What a column holds. One of several columns that has 0 or 1 may have both, also where it has not."""
         known = values[~is_missing(values)]
         if len(known) == 0:
             raise ExamplesError(f"label `{name}` has no known value; leave it out, or declare it among the rules")
@@ -44,6 +44,8 @@ class Target:
             raise ExamplesError(
                 f"Unknown label type: label `{name}` holds continuous values, expected classes"
             )
+        if of_several and _is_yes_or_no(classes):
+            classes = np.array([0, 1]).astype(classes.dtype)
         return cls(name, classes, _category_names(classes))
 
     @property

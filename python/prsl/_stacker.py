@@ -257,7 +257,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         names = self.labels or names or ["y" if single else f"y{j}" for j in range(columns.shape[1])]
         if len(names) != columns.shape[1]:
             raise ArgumentError(f"there are {len(names)} names for {columns.shape[1]} labels")
-        self._targets = [Target.of(name, columns[:, j]) for j, name in enumerate(names)]
+        self._targets = [Target.of(name, columns[:, j], of_several=not single) for j, name in enumerate(names)]
         for target, classes in zip(self._targets, getattr(self, "_classes", []), strict=False):
             target.__init__(target.name, classes, Target.of(target.name, classes).categories)  # type: ignore[misc]
         classes = [target.classes for target in self._targets]

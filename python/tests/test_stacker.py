@@ -184,3 +184,14 @@ def test_interrupts_reach_the_user(equal_labels: tuple[np.ndarray, np.ndarray], 
 def test_progress_is_shown(equal_labels: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]) -> None:
     RuleStacker(verbose=1, max_iter=40, random_state=0).fit(*equal_labels)
     assert "validation" in capsys.readouterr().err
+
+
+def test_a_label_that_never_occurs_is_kept(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+    yes, y = equal_labels
+    never = np.column_stack([y[:, :2], np.zeros(len(y), dtype=int)])
+    beliefs = np.column_stack([yes[:, :2], np.zeros(len(y))])
+    stacker = RuleStacker(**FAST).fit(beliefs, never)
+    assert [classes.tolist() for classes in stacker.classes_] == [[0, 1]] * 3
+    proba = stacker.predict_proba(beliefs)[2]
+    assert proba.shape == (len(y), 2) and (proba[:, 1] > 0).all() and (proba[:, 1] < 0.01).all()
+    assert np.isfinite(stacker.joint_log_likelihood(beliefs, y)).all()

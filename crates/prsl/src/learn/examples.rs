@@ -1,11 +1,14 @@
 //! Rows to learn from: beliefs, and the truth as far as it is known.
 
+use std::collections::BTreeSet;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
+use crate::label::LabelId;
 
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///
@@ -79,6 +82,12 @@ impl Examples {
     /// How much each row counts.
     pub fn weights(&self) -> &[f64] {
         &self.weights
+    }
+
+    /// How many categories of a label are true in some row.
+    pub(crate) fn n_seen(&self, label: LabelId) -> usize {
+        let seen: BTreeSet<usize> = self.truths.iter().filter_map(|truths| truths[label.index()]).collect();
+        seen.len()
     }
 
     /// These rows only, in this order.

@@ -10,7 +10,7 @@ use super::objective::Problem;
 use super::paper::Paper;
 use super::readable::{Readable, readable};
 use super::task::{Candidate, Size, Task};
-use crate::calibrate::{CalibrationData, CalibrationMethod};
+use crate::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 use crate::error::{Error, Result};
 use crate::label::Label;
 use crate::model::Model;
@@ -378,7 +378,13 @@ impl Learner {
         for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
             let data =
                 CalibrationData::of_label(train.beliefs(), label, train.truths(), Some(train.weights()))?;
-            let calibrator = data.fit(method.suited_to(base.label(label).n_categories()))?;
+            let n_categories = base.label(label).n_categories();
+            // Where only one category was ever true, a calibrator would be sure of it: beliefs are smoothed, and that is all.
+            let calibrator = match train.n_seen(label) {
+                1 if n_categories == 2 => Calibrator::Platt { slope: 1.0, intercept: 0.0 },
+                1 => Calibrator::Temperature { temperature: 1.0 },
+                _ => data.fit(method.suited_to(n_categories))?,
+            };
             builder = builder.calibrator(base.label(label).name(), calibrator);
         }
         builder.build()

@@ -219,8 +219,9 @@ impl Task {
 impl Learner {
     /// A calibrator to be learned, which begins where it is best without rules: where the model has it.
     fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Calibration {
+        let is_settled = train.n_seen(label) == 1;
         let label = model.label(label);
-        if self.calibrate != Calibrating::Joint || label.classifier().is_none() {
+        if self.calibrate != Calibrating::Joint || label.classifier().is_none() || is_settled {
             return Calibration::Identity;
         }
         let first = start.parameters.len();

@@ -1,0 +1,86 @@
+"""BOOMER, in an environment of its own: it needs another Python than the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..calibrate import smooth
+from ..datasets import Fold, Part
+from ..metrics import Prediction, row_log_likelihood
+from .base import Method, Skipped
+
+VARIABLE = "PRSL_BOOMER_PYTHON"
+"""Names the Python that has BOOMER; `bench/paper/run` sets it."""
+
+WORKER = Path(__file__).parent.parent / "boomer_worker.py"
+
+
+class Boomer(Method):
+    """Boosted rules on the features, at BOOMER's defaults; the number of rules is chosen on validation rows."""
+
+    key, title, paper_row, needs_features = "boomer", "BOOMER", "BOOMER", True
+    loss = "logistic-decomposable"
+    smallest = 1e-6
+
+    def settings(self) -> dict[str, Any]:
+        return {"loss": self.loss, "rules": self.rules}
+
+    @property
+    def rules(self) -> list[int]:
+        """The numbers of rules to choose from; one model of the most rules serves all."""
+        return [20, 50] if self.quick else [50, 100, 200, 500, 1000]
+
+    def _inputs(self, part: Part) -> np.ndarray:
+        if part.features is None:
+            raise Skipped("BOOMER needs the features of the ARFF file")
+        return part.features
+
+    def fit(self, fold: Fold) -> dict[str, Any]:
+        python = os.environ.get(VARIABLE)
+        if not python:
+            raise Skipped(f"{VARIABLE} names no Python 3.13 with mlrl-boomer 0.15; `bench/paper/run` sets one up")
+        parts = {"train": fold.train, "val": fold.val, "test": fold.test}
+        # One process fits and predicts, so that no model has to be stored; it never gets the truths of test rows.
+        arrays = {name: self._inputs(part).astype(np.float32) for name, part in parts.items()}
+        with tempfile.TemporaryDirectory() as folder:
+            task, answer = Path(folder, "task.npz"), Path(folder, "answer.npz")
+            np.savez(task, allow_pickle=False, **arrays, train_truths=fold.train.truths, val_truths=fold.val.truths)
+            options = json.dumps({**self.settings(), "seed": self.seed + 1})
+            done = subprocess.run(
+                [python, str(WORKER), str(task), str(answer), options], capture_output=True, text=True
+            )
+            if done.returncode != 0:
+                raise RuntimeError(f"BOOMER failed: {done.stderr.strip()[-500:]}")
+            with np.load(answer) as answers:
+                self.answers = {name: answers[name] for name in answers.files}
+        self.rows = fold.test.rows
+        return {"rules": int(self.answers["rules"])}
+
+    def predict(self, part: Part) -> Prediction:
+        if not np.array_equal(part.rows, self.rows):
+            raise ValueError("BOOMER answers about the test rows of its fold only")
+        marginals = smooth(self.answers["marginals"], self.smallest)
+        labels = self.answers["labels"].astype(np.int8)
+        return Prediction(marginals, labels, labels, row_log_likelihood(marginals, part.truths))
+
+
+class BoomerStacked(Boomer):
+    """BOOMER on the beliefs and with the joint loss, as in the paper."""
+
+    key, title, needs_features = "boomer-stacked", "BOOMER on beliefs", False
+    loss = "logistic-non-decomposable"
+
+    @property
+    def rules(self) -> list[int]:
+        """Fewer than for `Boomer`: a rule of the joint loss is about all labels and takes far longer to find."""
+        return [20, 50] if self.quick else [20, 50, 100, 200]
+
+    def _inputs(self, part: Part) -> np.ndarray:
+        return part.beliefs

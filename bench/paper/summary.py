@@ -1,0 +1,102 @@
+"""Means over folds, paired differences, and ranks over datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from .metrics import METRICS
+from .results import Result
+
+
+@dataclass(frozen=True)
+class Difference:
+    """By how much one method is better than another, over the folds that both have."""
+
+    mean: float
+    error: float
+    """The standard error of the mean, from the differences fold by fold."""
+
+    @property
+    def verdict(self) -> str:
+        """`ahead`, `tied` (within one standard error) or `behind`."""
+        if abs(self.mean) <= self.error or self.mean == 0.0:
+            return "tied"
+        return "ahead" if self.mean > 0.0 else "behind"
+
+
+class Scores:
+    """Results by dataset, method and fold."""
+
+    def __init__(self, results: Iterable[Result]) -> None:
+        self.results: dict[tuple[str, str], dict[int, Result]] = {}
+        for result in results:
+            self.results.setdefault((result.dataset, result.method), {})[result.fold] = result
+
+    def folds(self, dataset: str, method: str) -> dict[int, Result]:
+        """The results of a method on a dataset by fold."""
+        return self.results.get((dataset, method), {})
+
+    def values(self, dataset: str, method: str, metric: str) -> dict[int, float]:
+        """A metric by fold."""
+        return {fold: result.metrics[metric] for fold, result in self.folds(dataset, method).items()}
+
+    def mean(self, dataset: str, method: str, metric: str) -> float | None:
+        """A metric's mean over folds."""
+        values = list(self.values(dataset, method, metric).values())
+        return float(np.mean(values)) if values else None
+
+    def sd(self, dataset: str, method: str, metric: str) -> float:
+        """A metric's standard deviation between folds."""
+        values = list(self.values(dataset, method, metric).values())
+        return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+    def best(self, dataset: str, methods: Iterable[str], metric: str) -> str | None:
+        """The method with the best mean, among those with as many folds as any."""
+        most = max((len(self.folds(dataset, method)) for method in methods), default=0)
+        complete = [method for method in methods if most and len(self.folds(dataset, method)) == most]
+        sign = 1.0 if METRICS[metric][1] else -1.0
+        return max(complete, key=lambda method: sign * (self.mean(dataset, method, metric) or 0.0), default=None)
+
+    def difference(self, dataset: str, method: str, other: str, metric: str) -> Difference | None:
+        """By how much `method` is better than `other`; positive is better whatever the metric."""
+        ours, theirs = self.values(dataset, method, metric), self.values(dataset, other, metric)
+        folds = sorted(ours.keys() & theirs.keys())
+        if not folds:
+            return None
+        sign = 1.0 if METRICS[metric][1] else -1.0
+        gaps = sign * np.array([ours[fold] - theirs[fold] for fold in folds])
+        error = float(gaps.std(ddof=1) / np.sqrt(len(gaps))) if len(gaps) > 1 else 0.0
+        return Difference(float(gaps.mean()), error)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Average ranks over datasets, 1 is best, with the tests of Friedman and Nemenyi."""
+
+    average: dict[str, float]
+    """By method, best first."""
+    datasets: int
+    p_value: float
+    """Friedman: how often methods that are all alike would rank as differently."""
+    critical_difference: float
+    """Nemenyi at 5 %: methods whose average ranks are closer cannot be told apart."""
+
+
+def ranks(scores: Scores, datasets: list[str], methods: list[str], metric: str) -> Ranks | None:
+    """Ranks of the methods that have all datasets; none for fewer than three methods or two datasets."""
+    methods = [m for m in methods if all(scores.folds(dataset, m) for dataset in datasets)]
+    if len(methods) < 3 or len(datasets) < 2:
+        return None
+    sign = -1.0 if METRICS[metric][1] else 1.0
+    table = np.array([[sign * (scores.mean(d, m, metric) or 0.0) for m in methods] for d in datasets])
+    average = stats.rankdata(table, axis=1).mean(axis=0)
+    k, n = len(methods), len(datasets)
+    constant = bool((table == table[:, :1]).all())
+    p_value = 1.0 if constant else float(stats.friedmanchisquare(*table.T).pvalue)
+    quantile = float(stats.studentized_range.ppf(0.95, k, np.inf)) / np.sqrt(2.0)
+    ordered = sorted(zip(methods, average), key=lambda pair: pair[1])
+    return Ranks({m: float(r) for m, r in ordered}, n, p_value, quantile * float(np.sqrt(k * (k + 1) / (6.0 * n))))
