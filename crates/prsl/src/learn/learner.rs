@@ -297,7 +297,7 @@ impl Learner {
         let most = n_rare(train) / RARE_TRUTHS;
         sizes
             .enumerate()
-            .filter(|(at, size)| *at == 0 || size.n_parameters(base) <= most)
+            .filter(|(at, size)| *at == 0 || size.n_parameters(base).is_none_or(|n| n <= most))
             .map(|(_, size)| size)
             .collect()
     }

@@ -48,16 +48,16 @@ impl Size {
     /// Nothing new: only what is there already is learned.
     pub const NOTHING: Self = Self::Thin { width: 0, rules_per_group: 0, wide: 0 };
 
-    /// How many inhibition probabilities it has, about.
-    pub(crate) fn n_parameters(self, model: &Model) -> usize {
+    /// How many inhibition probabilities it has, about; the paper's recipe sees to it that most of them are 1.
+    pub(crate) fn n_parameters(self, model: &Model) -> Option<usize> {
         let (n_labels, n_categories) = (model.labels().len().max(1), model.n_categories());
         match self {
             Self::Thin { width, rules_per_group, wide } => {
                 let n_groups = n_labels.saturating_sub(width).max(1);
                 let of_group = (width + 1) * n_categories / n_labels;
-                n_groups * rules_per_group * of_group + wide * n_categories
+                Some(n_groups * rules_per_group * of_group + wide * n_categories)
             }
-            Self::Paper { rules } => rules * n_categories,
+            Self::Paper { .. } => None,
         }
     }
 
