@@ -19,6 +19,7 @@ _STYLE = """<style>
 .prsl .bar{display:inline-block;width:7em;height:.65em;background:#8883;border-radius:.2em;margin-right:.5em}
 .prsl .bar i{display:block;height:100%;background:#3b7dd8;border-radius:.2em}
 .prsl .bar i.down{background:#d8683b}
+.prsl .nowrap{white-space:nowrap}
 .prsl .faint{opacity:.6}
 </style>"""
 
@@ -30,9 +31,11 @@ def _page(*parts: str) -> str:
     return f'{_STYLE}<div class="prsl">{"".join(parts)}</div>'
 
 
-def _bar(share: float, kind: str = "") -> str:
+def _bar(share: float, text: str, kind: str = "") -> str:
+    """A bar with something behind it."""
     width = max(0.0, min(1.0, share)) * 100
-    return f'<span class="bar"><i class="{kind}" style="width:{width:.1f}%"></i></span>'
+    bar = f'<span class="bar"><i class="{kind}" style="width:{width:.1f}%"></i></span>'
+    return f'<span class="nowrap">{bar}{text}</span>'
 
 
 def _number(value: float | None) -> str:
@@ -54,7 +57,7 @@ def model_page(model: Model) -> str:
     ]
     rules = [
         [
-            _bar(rule.probability) + _number(rule.probability),
+            _bar(rule.probability, _number(rule.probability)),
             escape(rule.name or ""),
             f"<code>{escape(rule.text)}</code>",
             f'<span class="faint">{escape(rule.sentence)}</span>',
@@ -86,7 +89,7 @@ def posterior_page(posterior: Posterior) -> str:
                 continue
             values = posterior[label.name][row]
             bars = zip(label.categories, values, strict=True)
-            cells.append("<br>".join(f"{_bar(value)}{escape(name)} {_number(value)}" for name, value in bars))
+            cells.append("<br>".join(_bar(value, f"{_number(value)} {escape(name)}") for name, value in bars))
         lines.append([*cells, escape(str(posterior.status[row]))])
     head = ["row", *(escape(name) for name in posterior.labels), "status"]
     return _page(_table(head, lines, len(posterior) - n_rows))
@@ -98,8 +101,8 @@ def explanation_page(explanation: Explanation) -> str:
         [
             escape(label["name"]) if at == 0 else "",
             escape(category["name"]),
-            _bar(category["before"]) + _number(category["before"]),
-            _bar(category["after"] or 0.0) + _number(category["after"]),
+            _bar(category["before"], _number(category["before"])),
+            _bar(category["after"] or 0.0, _number(category["after"])),
         ]
         for label in explanation.labels
         for at, category in enumerate(label["categories"])
@@ -108,9 +111,11 @@ def explanation_page(explanation: Explanation) -> str:
     rules = []
     for rule in ordered[:_LISTED]:
         moves = [
-            f"{escape(influence['label'])}={escape(change['category'])} "
-            + _bar(abs(change["change"]), "down" if change["change"] < 0 else "")
-            + f"{change['change']:+.3f}"
+            _bar(
+                abs(change["change"]),
+                f"{change['change']:+.3f} {escape(influence['label'])}={escape(change['category'])}",
+                "down" if change["change"] < 0 else "",
+            )
             for influence in rule["influences"]
             for change in [max(influence["categories"], key=lambda change: abs(change["change"] or 0.0))]
             if change["change"]

@@ -379,10 +379,10 @@ impl Learner {
             let data =
                 CalibrationData::of_label(train.beliefs(), label, train.truths(), Some(train.weights()))?;
             let n_categories = base.label(label).n_categories();
-            // Where only one category was ever true, a calibrator would be sure of it: beliefs are smoothed, and that is all.
+            // Where at most one category was ever true, a calibrator would be sure of it: beliefs are smoothed, and that is all.
             let calibrator = match train.n_seen(label) {
-                1 if n_categories == 2 => Calibrator::Platt { slope: 1.0, intercept: 0.0 },
-                1 => Calibrator::Temperature { temperature: 1.0 },
+                0 | 1 if n_categories == 2 => Calibrator::Platt { slope: 1.0, intercept: 0.0 },
+                0 | 1 => Calibrator::Temperature { temperature: 1.0 },
                 _ => data.fit(method.suited_to(n_categories))?,
             };
             builder = builder.calibrator(base.label(label).name(), calibrator);

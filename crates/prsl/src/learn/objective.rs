@@ -22,6 +22,10 @@
 //! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
 //! one assignment that is possible, and is not 0: a combination that a rule excludes has no part in the rule's gradient.
 //!
+//! Of a label whose truth is never known, what its classifier says is not where prediction begins but what is to be predicted, as
+//! a truth would be: the first term has its belief, and the second one the mean of all its beliefs in place of it. So rules are
+//! learned that tell the label from others. Its calibrator is not learned.
+//!
 //! A label that a rule is not connected with has q = 1 there, and still a derivative: that of Z with the rule's factor
 //! replaced by its silence Q, one more pass for each rule that reaches out, or none if all labels are in one clique ([`super::mass`]).
 //!
@@ -54,6 +58,8 @@ pub(crate) struct Problem {
     /// For each label, the calibrator to go by where none is learned.
     pub(crate) given: Vec<Calibrator>,
     pub(crate) typical: Option<Typical>,
+    /// Labels whose truth is never known.
+    pub(crate) hidden: Vec<Hidden>,
     /// Rules whose q of labels they are not connected with are asked for, too.
     pub(crate) reaches: Vec<Reach>,
     /// Whether ln Z is Bethe's, by loopy propagation between the rules and the labels: no rule is in a clique then.
@@ -61,6 +67,13 @@ pub(crate) struct Problem {
     pub(crate) n_parameters: usize,
     /// Room that is not in use: to ask for it anew for each batch takes longer than to sweep.
     pub(crate) spare: Mutex<Vec<Sweep>>,
+}
+
+/// A label whose truth is never known, and ln of what its classifier says on average.
+#[derive(Clone, Debug)]
+pub(crate) struct Hidden {
+    pub(crate) label: usize,
+    pub(crate) log_prior: Vec<f64>,
 }
 
 /// A learned rule, and the labels that it is not connected with: where their q, all 1, are among the parameters.
@@ -71,12 +84,15 @@ pub(crate) struct Reach {
 }
 
 /// Rows made ready for a [`Problem`].
+#[derive(Clone)]
 pub(crate) struct Rows {
     pub(crate) n_rows: usize,
     /// Row by row, per category: ln of the belief, smoothed where it is going to be calibrated.
     pub(crate) log_beliefs: Vec<f64>,
     /// Row by row, per label: whether it is going to be calibrated, as what classifiers say is and priors are not.
     pub(crate) is_learned: Vec<bool>,
+    /// Row by row, per label: whether a classifier says something about it.
+    pub(crate) is_believed: Vec<bool>,
     /// Row by row, per label.
     pub(crate) truths: Vec<Option<usize>>,
     /// Per row: the combination that is its truth.
@@ -379,6 +395,7 @@ impl<'a> Pass<'a> {
         self.slopes.fill([0.0; LANES]);
         // Both terms of the objective, then their gradients, unless a row turns out to be impossible.
         let given = self.given_truth(rows, &known);
+        self.hide(rows);
         let everything = self.total(rows, None);
         let log_likelihood: Lane = std::array::from_fn(|l| given[l] - everything[l]);
         for (weight, log_likelihood) in
@@ -393,6 +410,7 @@ impl<'a> Pass<'a> {
         }
         if self.with_gradient {
             self.add_total(rows, &everything, &weights.map(|weight| -weight));
+            self.unhide(rows);
             self.add_given(rows, &known, &given, &weights);
             self.add_calibration(rows);
         }
@@ -424,6 +442,28 @@ impl<'a> Pass<'a> {
         }
         for (at, belief) in self.sweep.beliefs.iter_mut().enumerate() {
             *belief = self.log_beliefs.beliefs(at);
+        }
+    }
+
+    /// Puts priors in place of what is to be predicted: what classifiers say about labels whose truth is never known.
+    fn hide(&mut self, rows: &[usize]) {
+        for Hidden { label, log_prior } in &self.problem.hidden {
+            let start: usize = self.problem.tree.sizes[..*label].iter().sum();
+            for lane in 0..LANES {
+                let row = rows[lane.min(rows.len() - 1)];
+                if self.data.is_believed[row * self.problem.n_labels() + label] {
+                    for (category, &log) in log_prior.iter().enumerate() {
+                        self.log_beliefs.set(start + category, lane, log);
+                        self.sweep.beliefs[start + category][lane] = log.exp();
+                    }
+                }
+            }
+        }
+    }
+
+    fn unhide(&mut self, rows: &[usize]) {
+        if !self.problem.hidden.is_empty() {
+            self.calibrate(rows);
         }
     }
 

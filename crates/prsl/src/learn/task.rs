@@ -14,7 +14,7 @@ use super::clique_tree::CliqueTree;
 use super::examples::Examples;
 use super::factor::{Probability, RuleShape, Silence};
 use super::learner::{Calibrating, Gradients, Learner};
-use super::objective::{Problem, Rows};
+use super::objective::{Hidden, Problem, Rows};
 use super::paper::{Few, loopy_tree};
 use super::scopes::{Association, thin_tree};
 use super::typical::Typical;
@@ -167,11 +167,13 @@ impl Task {
             calibrations,
             given,
             typical,
+            hidden: Vec::new(),
             reaches,
             is_loopy,
             n_parameters: 0,
             spare: Mutex::default(),
         };
+        problem.hidden = hidden(base, &problem.rows(train, true), train);
         let few = match size {
             Size::Thin { .. } => {
                 let tree = problem.tree.clone();
@@ -219,7 +221,7 @@ impl Task {
 impl Learner {
     /// A calibrator to be learned, which begins where it is best without rules: where the model has it.
     fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Calibration {
-        let is_settled = train.n_seen(label) == 1;
+        let is_settled = train.n_seen(label) < 2;
         let label = model.label(label);
         if self.calibrate != Calibrating::Joint || label.classifier().is_none() || is_settled {
             return Calibration::Identity;
@@ -374,7 +376,7 @@ fn silent(model: &Model, rule: &Rule, scope: &[usize]) -> Vec<f64> {
 impl Problem {
     /// Makes rows ready; `counted` if the combinations were counted in them.
     pub(crate) fn rows(&self, examples: &Examples, counted: bool) -> Rows {
-        let (mut log_beliefs, mut is_learned) = (Vec::new(), Vec::new());
+        let (mut log_beliefs, mut is_learned, mut is_believed) = (Vec::new(), Vec::new(), Vec::new());
         let mut calibrated = Vec::new();
         for row in 0..examples.n_rows() {
             let mut beliefs = examples.beliefs().row(row);
@@ -382,6 +384,7 @@ impl Problem {
                 let block = beliefs.split_off(..*size).expect("a belief for every category");
                 let from_classifier =
                     examples.beliefs().origin(row, LabelId::new(label)) == BeliefOrigin::Classifier;
+                is_believed.push(from_classifier);
                 is_learned.push(from_classifier && self.calibrations[label] != Calibration::Identity);
                 if is_learned.last() == Some(&true) {
                     log_beliefs.extend(smooth_logs(block));
@@ -403,12 +406,30 @@ impl Problem {
             n_rows: examples.n_rows(),
             log_beliefs,
             is_learned,
+            is_believed,
             truths: examples.truths().iter().flatten().copied().collect(),
             combination: examples.truths().iter().map(combination).collect(),
             weights: examples.weights().to_vec(),
             counted,
         }
     }
+}
+
+/// The labels that a classifier speaks about and whose truth is never known, with the mean of what it says.
+fn hidden(model: &Model, rows: &Rows, train: &Examples) -> Vec<Hidden> {
+    let n_labels = model.labels().len();
+    let is_hidden = |label: &LabelId| train.n_seen(*label) == 0;
+    let of_label = |label: LabelId| {
+        let believed: Vec<usize> =
+            (0..rows.n_rows).filter(|row| rows.is_believed[row * n_labels + label.index()]).collect();
+        let mean = |at: usize| {
+            let beliefs = believed.iter().map(|row| rows.log_beliefs[row * model.n_categories() + at].exp());
+            beliefs.sum::<f64>() / believed.len() as f64
+        };
+        let log_prior = model.block(label).map(|at| mean(at).ln()).collect();
+        (!believed.is_empty()).then_some(Hidden { label: label.index(), log_prior })
+    };
+    model.label_ids().filter(is_hidden).filter_map(of_label).collect()
 }
 
 /// How much all rows count: what is taken from the sum over rows is taken from the mean divided by it.
