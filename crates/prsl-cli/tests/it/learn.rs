@@ -240,7 +240,7 @@ fn elements(page: &str) -> Vec<String> {
 fn a_report_tells_what_was_learned_in_words() {
     let folder = twins(200);
     let run = folder.prsl(
-        "learn beliefs.csv truth.csv --steps 200 --learning-rate 0.02 --report out/told -o learned.prsl",
+        "learn beliefs.csv truth.csv --rules 1 --steps 200 --learning-rate 0.02 --report out/told -o learned.prsl",
     );
     assert!(
         run.stdout.ends_with("written to learned.prsl, with a report in out/told/report.html\n"),
