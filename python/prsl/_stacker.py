@@ -258,8 +258,9 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         if len(names) != columns.shape[1]:
             raise ArgumentError(f"there are {len(names)} names for {columns.shape[1]} labels")
         self._targets = [Target.of(name, columns[:, j], of_several=not single) for j, name in enumerate(names)]
-        for target, classes in zip(self._targets, getattr(self, "_classes", []), strict=False):
-            target.__init__(target.name, classes, Target.of(target.name, classes).categories)  # type: ignore[misc]
+        listed = getattr(self, "_classes", None)
+        if listed is not None:
+            self._targets = [Target.of(name, classes) for name, classes in zip(names, listed, strict=True)]
         classes = [target.classes for target in self._targets]
         self.classes_ = classes[0] if single else classes
         return columns, single

@@ -145,9 +145,6 @@ def test_rules_help_out_of_sample() -> None:
     X = np.column_stack([truth + 1.2 * rng.normal(size=500) for _ in range(3)])
     columns = [LogisticRegression().fit(X[:200, [j]], truth[:200]) for j in range(3)]
 
-    class OneFeature(LogisticRegression):
-        pass
-
     beliefs = [columns[j].predict_proba(X[200:, [j]]) for j in range(3)]
     stacker = RuleStacker(random_state=0, max_iter=300).fit([b[:150] for b in beliefs], y[200:350])
     stacked = stacker.score([b[150:] for b in beliefs], y[350:])

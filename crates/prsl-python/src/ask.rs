@@ -77,7 +77,7 @@ impl Question {
     }
 
     fn settings(&self) -> PyResult<Settings> {
-        let [loopy, search] = [LoopySettings::default(), LoopySettings::default()];
+        let loopy = LoopySettings::default();
         let time = match self.time_limit {
             None => SearchLimits::default().time,
             Some(seconds) => Duration::try_from_secs_f64(seconds)
@@ -88,7 +88,7 @@ impl Question {
             limits: self.memory.map_or_else(Limits::default, |memory| Limits { memory }),
             loopy: LoopySettings {
                 max_sweeps: self.max_sweeps.unwrap_or(loopy.max_sweeps),
-                explanation_sweeps: self.max_sweeps.unwrap_or(search.explanation_sweeps),
+                explanation_sweeps: self.max_sweeps.unwrap_or(loopy.explanation_sweeps),
                 damping: self.damping.unwrap_or(loopy.damping),
                 tolerance: self.tolerance.unwrap_or(loopy.tolerance),
                 ..loopy
