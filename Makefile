@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning bench-python benchmark peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning bench-python benchmark notebooks peers study doc fuzz clean
 
 all: lint test doc
 
@@ -49,6 +49,10 @@ bench-python:
 ## The paper's benchmark, about an hour: target/benchmark/report.html. `make benchmark BENCHMARK=--quick` for a first impression.
 benchmark:
 	bash bench/paper/run $(BENCHMARK)
+
+## The tutorials as notebooks with their output: target/notebooks.
+notebooks:
+	bash docs/tutorials/notebooks
 
 ## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
 peers:

@@ -303,15 +303,10 @@ impl Arguments {
             merge: !self.no_merge,
             ..default
         };
-        Settings { limits: self.question.limits(), loopy, search: self.search_limits() }
-    }
-
-    /// No time at all is no node at all, so that the answer does not depend on the clock.
-    fn search_limits(&self) -> SearchLimits {
-        let default = SearchLimits::default();
-        match self.time_limit {
-            Some(time) => SearchLimits { time, nodes: if time.is_zero() { 0 } else { default.nodes } },
-            None => default,
+        Settings {
+            limits: self.question.limits(),
+            loopy,
+            search: self.time_limit.map_or_else(SearchLimits::default, SearchLimits::within),
         }
     }
 
@@ -513,11 +508,9 @@ pub fn compile(
     let marginals = marginals.transpose()?;
     let best = (query != QueryKind::Marginals).then(|| Explanations::compile(model, engine, settings));
     let best = best.transpose()?;
-    let log_evidence = match &marginals {
-        _ if best.is_none() => None,
-        Some(marginals) if marginals.engine() != prsl::Engine::Loopy => None,
-        Some(Marginals::Auto(_)) => Some(LogEvidence::none("the marginals are not exact")),
-        _ => Some(LogEvidence::compile(model, engine, settings.limits)?),
+    let log_evidence = match &best {
+        Some(_) => LogEvidence::beside(marginals.as_ref(), model, engine, settings.limits)?,
+        None => None,
     };
     Ok(Query::Beliefs(Box::new(Beliefs { model: model.clone(), marginals, best, log_evidence, top })))
 }

@@ -78,12 +78,10 @@ impl Question {
 
     fn settings(&self) -> PyResult<Settings> {
         let loopy = LoopySettings::default();
-        let time = match self.time_limit {
-            None => SearchLimits::default().time,
-            Some(seconds) => Duration::try_from_secs_f64(seconds)
-                .map_err(|_| argument(format!("the time limit is {seconds}, expected seconds, 0 or more")))?,
+        let within = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
+            Ok(time) => Ok(SearchLimits::within(time)),
+            Err(_) => Err(argument(format!("the time limit is {seconds}, expected seconds, 0 or more"))),
         };
-        let nodes = if time.is_zero() { 0 } else { SearchLimits::default().nodes };
         Ok(Settings {
             limits: self.memory.map_or_else(Limits::default, |memory| Limits { memory }),
             loopy: LoopySettings {
@@ -93,7 +91,7 @@ impl Question {
                 tolerance: self.tolerance.unwrap_or(loopy.tolerance),
                 ..loopy
             },
-            search: SearchLimits { time, nodes },
+            search: self.time_limit.map_or_else(|| Ok(SearchLimits::default()), within)?,
         })
     }
 
@@ -110,12 +108,7 @@ impl Question {
 
     /// ln Z for the probability of explanations, where the marginals do not have it.
     fn log_evidence(&self, model: &Model, marginals: Option<&Marginals>) -> Result<Option<LogEvidence>> {
-        let engine = self.engine()?;
-        Ok(match marginals {
-            Some(marginals) if marginals.engine() != prsl::Engine::Loopy => None,
-            Some(_) if engine == EngineChoice::Auto => None,
-            _ => Some(LogEvidence::compile(model.model(), engine, self.settings()?.limits)?),
-        })
+        Ok(LogEvidence::beside(marginals, model.model(), self.engine()?, self.settings()?.limits)?)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Beliefs from NumPy arrays and Arrow tables.
 
+use std::ops::Range;
+
+use numpy::ndarray::{ArrayView1, ArrayView2};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use prsl::{BeliefMatrix, LabelId, Normalize};
 use prsl_data::{BeliefOptions, BeliefReader, TableReader};
 use pyo3::prelude::*;
 use pyo3_arrow::PyTable;
+use rayon::prelude::*;
 
 use crate::errors::{Failure, Result, argument};
 use crate::model::Model;
@@ -20,6 +24,43 @@ pub struct Rows {
 enum Column<'py> {
     Beliefs(PyReadonlyArray2<'py, f64>),
     Observed(PyReadonlyArray1<'py, i64>),
+}
+
+/// Rows that one thread reads at a time.
+const CHUNK: usize = 8192;
+
+/// What is known, by label.
+struct Arrays<'a> {
+    beliefs: Vec<(usize, ArrayView2<'a, f64>)>,
+    observed: Vec<(usize, ArrayView1<'a, i64>)>,
+    normalize: Normalize,
+}
+
+impl Arrays<'_> {
+    /// Some of the rows.
+    fn read(&self, model: &prsl::Model, range: Range<usize>) -> Result<BeliefMatrix> {
+        let mut rows = BeliefMatrix::new(model);
+        let mut cells = vec![None; model.n_categories()];
+        let mut is_observed = vec![false; model.labels().len()];
+        for row in range {
+            for (label, array) in &self.beliefs {
+                let block = model.block(LabelId::new(*label));
+                for (cell, belief) in cells[block].iter_mut().zip(array.row(row)) {
+                    *cell = (!belief.is_nan()).then_some(*belief);
+                }
+            }
+            for (label, array) in &self.observed {
+                let category = usize::try_from(array[row]).ok();
+                is_observed[*label] = category.is_some();
+                for (at, cell) in cells[model.block(LabelId::new(*label))].iter_mut().enumerate() {
+                    *cell = category.map(|category| f64::from(u8::from(category == at)));
+                }
+            }
+            rows.push_with_observed(&cells, &is_observed, self.normalize)
+                .map_err(|error| Failure::Row(row, error))?;
+        }
+        Ok(rows)
+    }
 }
 
 #[pymethods]
@@ -44,30 +85,19 @@ impl Rows {
                 Column::Observed(array) => observations.push((*label, array)),
             }
         }
-        let beliefs: Vec<_> = beliefs.iter().map(|(label, array)| (*label, array.as_array())).collect();
-        let observations: Vec<_> =
-            observations.iter().map(|(label, array)| (*label, array.as_array())).collect();
-        let mut is_observed = vec![false; model.labels().len()];
-        let normalize = if normalize { Normalize::Always } else { Normalize::Never };
+        let arrays = Arrays {
+            beliefs: beliefs.iter().map(|(label, array)| (*label, array.as_array())).collect(),
+            observed: observations.iter().map(|(label, array)| (*label, array.as_array())).collect(),
+            normalize: if normalize { Normalize::Always } else { Normalize::Never },
+        };
         let rows = py.detach(|| -> Result<BeliefMatrix> {
+            let starts: Vec<usize> = (0..n_rows).step_by(CHUNK).collect();
+            let read = |&start: &usize| arrays.read(&model, start..n_rows.min(start + CHUNK));
+            // All chunks before the first error is told, so that it is the same one whatever the threads.
+            let chunks: Vec<Result<BeliefMatrix>> = starts.par_iter().map(read).collect();
             let mut rows = BeliefMatrix::new(&model);
-            let mut cells = vec![None; model.n_categories()];
-            for row in 0..n_rows {
-                for (label, array) in &beliefs {
-                    let block = model.block(LabelId::new(*label));
-                    for (cell, belief) in cells[block].iter_mut().zip(array.row(row)) {
-                        *cell = (!belief.is_nan()).then_some(*belief);
-                    }
-                }
-                for (label, array) in &observations {
-                    let category = usize::try_from(array[row]).ok();
-                    is_observed[*label] = category.is_some();
-                    for (at, cell) in cells[model.block(LabelId::new(*label))].iter_mut().enumerate() {
-                        *cell = category.map(|category| f64::from(u8::from(category == at)));
-                    }
-                }
-                rows.push_with_observed(&cells, &is_observed, normalize)
-                    .map_err(|error| Failure::Row(row, error))?;
+            for chunk in chunks {
+                rows.append(&chunk?);
             }
             Ok(rows)
         })?;
@@ -91,7 +121,7 @@ impl Rows {
             let options = BeliefOptions { normalize, ignore_extra };
             let mut reader = BeliefReader::new(&model, table, options)?;
             let mut rows = BeliefMatrix::new(&model);
-            while let Some(chunk) = reader.next_chunk(8192)? {
+            while let Some(chunk) = reader.next_chunk(CHUNK)? {
                 rows.append(&chunk);
             }
             Ok(rows)

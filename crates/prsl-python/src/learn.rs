@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
+use prsl::CalibrationMethod;
 use prsl::learn::{Calibrating, Examples, Gradients, Learner, Paper, Progress};
-use prsl::{CalibrationData, CalibrationMethod};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -183,20 +183,6 @@ pub fn learn<'py>(
 pub fn calibrate(py: Python<'_>, model: &Model, train: Data<'_>, method_name: &str) -> PyResult<Model> {
     let method = method(method_name)?;
     let examples = examples(&train)?;
-    let fitted = py.detach(|| -> Result<prsl::Model> {
-        let base = model.model();
-        let mut builder = base.edit();
-        for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
-            let data = CalibrationData::of_label(
-                examples.beliefs(),
-                label,
-                examples.truths(),
-                Some(examples.weights()),
-            )?;
-            let calibrator = data.fit(method.suited_to(base.label(label).n_categories()))?;
-            builder = builder.calibrator(base.label(label).name(), calibrator);
-        }
-        Ok(builder.build()?)
-    })?;
+    let fitted = py.detach(|| -> Result<prsl::Model> { Ok(examples.calibrated(model.model(), method)?) })?;
     Ok(Model::of(&fitted))
 }

@@ -65,6 +65,26 @@ typical 2.5: overhead, standing, high
 }
 
 #[test]
+fn combinations_that_speak_against_a_label_are_found() {
+    let new = "label hurried latent\nrule 0.9: hurried -> walking\n";
+    let notes = |typical: &str| {
+        let (_, findings) = findings(&format!("{new}{typical}"));
+        findings
+            .into_iter()
+            .filter(|finding| finding.code == "never-typical")
+            .map(|finding| finding.message)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(notes(""), [""; 0]);
+    assert_eq!(notes("typical 3: walking, gait, low, hurried\n"), [""; 0]);
+    let found = notes("typical 3: walking, gait, low\n");
+    assert_eq!(
+        found,
+        ["no typical combination names label `hurried`, so that all of them speak for its being `no`"]
+    );
+}
+
+#[test]
 fn contradictions_name_a_minimal_set() {
     insta::assert_snapshot!(rendered(
         "\

@@ -225,12 +225,26 @@ pub struct LogEvidence {
 
 impl LogEvidence {
     /// Compiles the junction tree if a row costs next to nothing; with `exact` if a row costs what exact marginals may.
-    pub fn compile(model: &Model, engine: EngineChoice, limits: Limits) -> Result<LogEvidence> {
+    fn compile(model: &Model, engine: EngineChoice, limits: Limits) -> Result<LogEvidence> {
         Self::compile_within(
             model,
             limits,
             if engine == EngineChoice::Exact { MAX_WORK } else { MAX_SUM_WORK },
         )
+    }
+
+    /// What is needed for the probability of explanations beside these marginals, if any: `None` where they have ln Z themselves.
+    pub fn beside(
+        marginals: Option<&Marginals>,
+        model: &Model,
+        engine: EngineChoice,
+        limits: Limits,
+    ) -> Result<Option<LogEvidence>> {
+        Ok(match marginals {
+            Some(marginals) if marginals.engine() != Engine::Loopy => None,
+            Some(Marginals::Auto(_)) => Some(Self::none("the marginals are not exact")),
+            _ => Some(Self::compile(model, engine, limits)?),
+        })
     }
 
     fn compile_within(model: &Model, limits: Limits, work: f64) -> Result<LogEvidence> {
@@ -251,7 +265,7 @@ impl LogEvidence {
     }
 
     /// No ln Z, for this reason.
-    pub fn none(reason: impl std::fmt::Display) -> LogEvidence {
+    fn none(reason: impl std::fmt::Display) -> LogEvidence {
         LogEvidence { tree: None, reason: format!("none: {reason}") }
     }
 

@@ -7,8 +7,10 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use crate::belief::BeliefMatrix;
+use crate::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 use crate::error::{Error, Result};
 use crate::label::LabelId;
+use crate::model::Model;
 
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///
@@ -88,6 +90,25 @@ impl Examples {
     pub(crate) fn n_seen(&self, label: LabelId) -> usize {
         let seen: BTreeSet<usize> = self.truths.iter().filter_map(|truths| truths[label.index()]).collect();
         seen.len()
+    }
+
+    /// A model about the same labels with a calibrator for each classifier, fitted to the rows where the truth is known, each label by
+    /// itself.
+    ///
+    /// Where at most one category was ever true, a calibrator would be sure of it: there beliefs are only kept from 0 and 1.
+    pub fn calibrated(&self, model: &Model, method: CalibrationMethod) -> Result<Model> {
+        let mut builder = model.edit();
+        for id in model.label_ids().filter(|id| model.label(*id).classifier().is_some()) {
+            let label = model.label(id);
+            let calibrator = match self.n_seen(id) {
+                0 | 1 if label.n_categories() == 2 => Calibrator::Platt { slope: 1.0, intercept: 0.0 },
+                0 | 1 => Calibrator::Temperature { temperature: 1.0 },
+                _ => CalibrationData::of_label(&self.beliefs, id, &self.truths, Some(&self.weights))?
+                    .fit(method.suited_to(label.n_categories()))?,
+            };
+            builder = builder.calibrator(label.name(), calibrator);
+        }
+        builder.build()
     }
 
     /// These rows only, in this order.

@@ -10,7 +10,7 @@ use super::objective::Problem;
 use super::paper::Paper;
 use super::readable::{Readable, readable};
 use super::task::{Candidate, Size, Task};
-use crate::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
+use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::label::Label;
 use crate::model::Model;
@@ -79,7 +79,15 @@ impl Default for Learner {
     fn default() -> Self {
         let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
         Self {
-            sizes: vec![Size::NOTHING, size(2, 1), size(3, 1), size(4, 2), size(6, 4), size(8, 8)],
+            sizes: vec![
+                Size::NOTHING,
+                size(2, 1),
+                size(3, 1),
+                size(4, 2),
+                size(6, 4),
+                size(8, 8),
+                size(9, 10),
+            ],
             steps: 2000,
             patience: 400,
             batch: 40,
@@ -102,8 +110,13 @@ impl Default for Learner {
 
 /// So many known truths that are not what their labels mostly are, at least, for each inhibition probability to learn.
 const RARE_TRUTHS: usize = 2;
-/// So many sizes in a row may gain nothing before the rest is left out.
-const PATIENCE: usize = 2;
+/// So many entries of all tables together, at most, for a size to be tried unasked.
+const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
+/// So many sizes in a row may gain nothing before the rest is left out, and so many where it is only tried without combinations.
+const PATIENCE: usize = 3;
+const PLAIN_PATIENCE: usize = 1;
+/// Combinations are left out where that gains more than so many standard errors.
+const CLEARLY: f64 = 1.5;
 
 /// How beliefs are calibrated while rules are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,37 +304,34 @@ impl Learner {
         self.sizes.len() * if self.typical { 2 } else { 1 }
     }
 
-    /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn.
+    /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn and not too
+    /// large tables.
     fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
-        let sizes = self.sizes.iter().map(|size| size.at_most(base.labels().len()));
         let most = n_rare(train) / RARE_TRUTHS;
+        let is_affordable = |size: &Size| {
+            size.n_parameters(base).is_none_or(|n| n <= most) && size.n_entries(base) <= MAX_ENTRIES
+        };
+        let mut sizes: Vec<Size> = self.sizes.iter().map(|size| size.at_most(base.labels().len())).collect();
+        let others = sizes.split_off(1);
+        sizes.extend(others.into_iter().filter(is_affordable));
         sizes
-            .enumerate()
-            .filter(|(at, size)| *at == 0 || size.n_parameters(base).is_none_or(|n| n <= most))
-            .map(|(_, size)| size)
-            .collect()
     }
 
-    /// What to try next: larger sizes until two in a row gain nothing, then the best without combinations, and if that is
-    /// better, larger sizes without them.
+    /// What to try next: larger sizes until some in a row gain nothing, then the best and larger ones without combinations.
     fn next(&self, sizes: &[Size], done: &[Climb]) -> Option<Candidate> {
         let (first, plain) = done.split_at(self.n_first(done));
-        let next = |from: usize, tried: &[Climb], typical: bool| {
-            let gains = best(tried).is_none_or(|best| tried.len() - best <= PATIENCE);
+        let next = |from: usize, tried: &[Climb], typical: bool, patience: usize| {
+            let gains = best(tried).is_none_or(|best| tried.len() - best <= patience);
             let size = sizes.get(from + tried.len()).filter(|_| gains)?;
             Some(Candidate { size: *size, typical })
         };
         if plain.is_empty()
-            && let Some(candidate) = next(0, first, self.typical)
+            && let Some(candidate) = next(0, first, self.typical, PATIENCE)
         {
             return Some(candidate);
         }
         let best = best(first).filter(|_| self.typical)?;
-        match plain.first() {
-            None => Some(Candidate { typical: false, ..first[best].candidate }),
-            Some(plain) if plain.best_validation < first[best].best_validation => None,
-            Some(_) => next(best, plain, false),
-        }
+        next(best, plain, false, PLAIN_PATIENCE)
     }
 
     /// How many of the candidates are as they were asked for, and not without combinations to see whether that is better.
@@ -369,25 +379,11 @@ impl Learner {
 
     /// The base with calibrators that are fitted alone, unless it is calibrated already.
     fn calibrated(&self, base: &Model, train: &Examples) -> Result<Model> {
-        let method = match self.calibrate {
-            Calibrating::Given => return Ok(base.clone()),
-            Calibrating::Alone(method) => method,
-            Calibrating::Joint => CalibrationMethod::Platt,
-        };
-        let mut builder = base.edit();
-        for label in base.label_ids().filter(|label| base.label(*label).classifier().is_some()) {
-            let data =
-                CalibrationData::of_label(train.beliefs(), label, train.truths(), Some(train.weights()))?;
-            let n_categories = base.label(label).n_categories();
-            // Where at most one category was ever true, a calibrator would be sure of it: beliefs are smoothed, and that is all.
-            let calibrator = match train.n_seen(label) {
-                0 | 1 if n_categories == 2 => Calibrator::Platt { slope: 1.0, intercept: 0.0 },
-                0 | 1 => Calibrator::Temperature { temperature: 1.0 },
-                _ => data.fit(method.suited_to(n_categories))?,
-            };
-            builder = builder.calibrator(base.label(label).name(), calibrator);
+        match self.calibrate {
+            Calibrating::Given => Ok(base.clone()),
+            Calibrating::Alone(method) => train.calibrated(base, method),
+            Calibrating::Joint => train.calibrated(base, CalibrationMethod::Platt),
         }
-        builder.build()
     }
 
     /// Chooses among the sizes, and makes a model of it.
@@ -408,7 +404,7 @@ impl Learner {
             // Combinations are left out only where that is clearly better.
             let plain = n_first + simplest_of_the_best(&scores[n_first..]);
             let (gain, error) = difference(scores[plain], scores[chosen]);
-            chosen = if gain > error { plain } else { chosen };
+            chosen = if gain > CLEARLY * error { plain } else { chosen };
         }
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
         let rows = problem.rows(valid, false);
@@ -491,4 +487,31 @@ fn best(climbs: &[Climb]) -> Option<usize> {
 
 fn mean(scores: &[f64]) -> f64 {
     scores.iter().sum::<f64>() / scores.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::belief::{BeliefMatrix, Normalize};
+
+    #[test]
+    fn sizes_with_too_large_tables_or_too_few_truths_are_left_out() {
+        let affordable = |n_categories: usize, n_rows: usize| {
+            let names: Vec<String> = (0..n_categories).map(|category| format!("c{category}")).collect();
+            let label =
+                |builder: crate::ModelBuilder, at: usize| builder.label(format!("l{at}"), names.clone());
+            let model = (0..12).fold(Model::builder(), label).build().unwrap();
+            let mut beliefs = BeliefMatrix::new(&model);
+            let even = vec![Some(1.0 / n_categories as f64); 12 * n_categories];
+            (0..n_rows).for_each(|_| beliefs.push(&even, Normalize::Always).unwrap());
+            let truths = (0..n_rows).map(|row| vec![Some(row % n_categories); 12]).collect();
+            let examples = Examples::new(beliefs, truths).unwrap();
+            Learner::default().affordable(&model, &examples).len()
+        };
+        let all = Learner::default().sizes.len();
+        assert_eq!(affordable(2, 2000), all);
+        // 12⁵ entries are too many, 12⁴ are not.
+        assert_eq!(affordable(12, 2000), 3);
+        assert_eq!(affordable(2, 1), 1);
+    }
 }

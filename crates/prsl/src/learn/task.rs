@@ -61,6 +61,15 @@ impl Size {
         }
     }
 
+    /// How many entries the tables of its groups have, at most; the paper's recipe grows its own as it needs them.
+    pub(crate) fn n_entries(self, model: &Model) -> f64 {
+        let Self::Thin { width, .. } = self else { return 0.0 };
+        let mut sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let n_groups = sizes.len().saturating_sub(width).max(1);
+        n_groups as f64 * sizes.iter().take(width + 1).map(|&size| size as f64).product::<f64>()
+    }
+
     /// The same where there are no more labels than this.
     pub(crate) fn at_most(self, n_labels: usize) -> Self {
         match self {

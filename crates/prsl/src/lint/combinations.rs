@@ -1,8 +1,9 @@
-//! Typical combinations that never count, and how many there are.
+//! Typical combinations that never count, or speak against a label without saying so, and how many there are.
 
 use super::Severity;
 use super::report::Report;
 use crate::combination::Combination;
+use crate::label::LabelId;
 use crate::rule::RuleId;
 
 /// Runs all of these checks.
@@ -15,6 +16,15 @@ pub(super) fn check(report: &mut Report<'_>) {
             None if combination.weight() == 0.0 => without_weight(report, place),
             None => {}
         }
+    }
+    // Rare labels are in no combination either, but they have a classifier that tells.
+    let is_never_named = |id: &LabelId| {
+        let label = model.label(*id);
+        let is_named = |combination: &Combination| combination.categories()[id.index()] == 0;
+        label.is_binary() && label.classifier().is_none() && !model.typical().iter().any(is_named)
+    };
+    for label in model.label_ids().filter(|_| !model.typical().is_empty()).filter(is_never_named) {
+        never_named(report, label);
     }
 }
 
@@ -40,6 +50,16 @@ fn excluded(report: &mut Report<'_>, place: usize, rule: RuleId) {
     let finding = report.add(Severity::Warning, "excluded-combination", span, message);
     finding.help = Some("remove it, or make what excludes it less certain".to_owned());
     finding.related = vec![related];
+}
+
+fn never_named(report: &mut Report<'_>, label: LabelId) {
+    let name = report.model().label(label).name();
+    let message =
+        format!("no typical combination names label `{name}`, so that all of them speak for its being `no`");
+    let span = report.document().label_span(label);
+    let finding = report.add(Severity::Note, "never-typical", span, message);
+    finding.help =
+        Some("write it into the combinations in which it is true, or leave combinations out".to_owned());
 }
 
 fn without_weight(report: &mut Report<'_>, place: usize) {

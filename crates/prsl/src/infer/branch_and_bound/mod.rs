@@ -38,6 +38,13 @@ impl Default for SearchLimits {
     }
 }
 
+impl SearchLimits {
+    /// So much time on the clock. No time at all is no node at all, so that the answer does not depend on the clock.
+    pub fn within(time: Duration) -> Self {
+        Self { nodes: if time.is_zero() { 0 } else { u64::MAX }, time }
+    }
+}
+
 /// Most probable explanations with proof, for models of any width.
 ///
 /// A lower bound on the cost (−ln weight) of everything not yet looked at is made tight by moving costs between rules and
