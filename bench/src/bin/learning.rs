@@ -363,10 +363,11 @@ fn steps(page: &mut Page) -> Result<()> {
         ("paper's recipe, exact", Size::Paper { rules: 20 }, exact),
         ("paper's recipe, loopy", Size::Paper { rules: 20 }, loopy),
     ] {
-        let learner = Learner { sizes: vec![size], gradients, patience: usize::MAX, ..Learner::paper() };
+        let learner =
+            Learner { sizes: vec![size], gradients, patience: Some(usize::MAX), ..Learner::paper() };
         let time = |steps: usize| -> Result<Duration> {
             let start = cpu_time();
-            Learner { steps, ..learner.clone() }.learn(&model, &rows, &one)?;
+            Learner { steps: Some(steps), ..learner.clone() }.learn(&model, &rows, &one)?;
             Ok(cpu_time().saturating_sub(start))
         };
         let [few, many] = [time(100)?, time(500)?];

@@ -104,7 +104,7 @@ pub struct Arguments {
     /// The column of TRUTH that says how much each row counts
     #[arg(long, value_name = "COLUMN")]
     weights: Option<String>,
-    /// Steps of the optimizer, at most, for each size that is tried [default: 2000; with `--recipe paper`, 1000]
+    /// Steps of the optimizer, at most, for each size that is tried [default: 2000, or 40 rounds over the rows if that is more; with `--recipe paper`, 1000]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
     /// Rows of a step [default: 40; with `--recipe paper`, 20]
@@ -281,7 +281,7 @@ impl Arguments {
         let default = Learner { relearn: self.relearn, ..default };
         let default = default.sized(self.rules.number(), self.width.number(), self.wide);
         Learner {
-            steps: self.steps.unwrap_or(default.steps),
+            steps: self.steps.or(default.steps),
             batch: self.batch.unwrap_or(default.batch),
             learning_rate: self.learning_rate.unwrap_or(default.learning_rate),
             typical: default.typical && !self.no_typical,
@@ -341,11 +341,11 @@ impl Arguments {
             .as_deref()
             .filter(|_| self.resume)
             .map_or(Ok(Progress::new()), read_checkpoint)?;
-        let n_steps = learner.steps * learner.max_candidates();
-        let mut bar = StepBar::new(n_steps as u64);
+        let n_steps = learner.n_steps(train);
+        let mut bar = StepBar::new((n_steps * learner.max_candidates()) as u64);
         let mut trouble = None;
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
-            let done = progress.n_done() * learner.steps + progress.step();
+            let done = progress.n_done() * n_steps + progress.step();
             bar.update(done as u64, &describe(progress));
             if let Some(folder) = &self.checkpoint
                 && let Err(error) = write_checkpoint(folder, progress)

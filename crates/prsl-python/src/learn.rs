@@ -81,8 +81,8 @@ impl Settings {
             ..default.paper
         };
         Ok(Learner {
-            steps: self.steps.unwrap_or(default.steps),
-            patience: self.patience.unwrap_or(default.patience),
+            steps: self.steps.or(default.steps),
+            patience: self.patience.or(default.patience),
             batch: self.batch.unwrap_or(default.batch),
             learning_rate: self.learning_rate.unwrap_or(default.learning_rate),
             typical: default.typical && self.typical,

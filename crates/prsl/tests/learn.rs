@@ -27,11 +27,16 @@ fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
 fn quick() -> Learner {
     let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
     let sizes = vec![size(1, 1), size(2, 3)];
-    Learner { sizes, steps: 300, learning_rate: 0.02, ..Learner::default() }
+    Learner { sizes, steps: Some(300), learning_rate: 0.02, ..Learner::default() }
 }
 
 fn quick_paper() -> Learner {
-    Learner { sizes: vec![Size::Paper { rules: 3 }], steps: 300, learning_rate: 0.02, ..Learner::paper() }
+    Learner {
+        sizes: vec![Size::Paper { rules: 3 }],
+        steps: Some(300),
+        learning_rate: 0.02,
+        ..Learner::paper()
+    }
 }
 
 fn learn(learner: &Learner, base: &Model, examples: &Examples) -> Learned {
@@ -119,7 +124,7 @@ fn what_was_learned_before_is_where_learning_anew_begins() {
     let first = learn(&learner, &model, &examples);
     let none = Learner { sizes: vec![Size::NOTHING], ..learner };
     // Without a step to take, everything stays as it was.
-    let again = learn(&Learner { relearn: true, steps: 0, ..none.clone() }, &first.model, &examples);
+    let again = learn(&Learner { relearn: true, steps: Some(0), ..none.clone() }, &first.model, &examples);
     assert_eq!(again.model.to_string(), first.model.to_string());
     // A rule that is fixed stays as it is, the others gain.
     let rough = first.model.edit().retain_rules(|_| false);
@@ -164,7 +169,7 @@ fn rules_of_the_papers_recipe_are_about_few_labels() {
     truths.iter_mut().for_each(|truth| *truth = vec![truth[0]; 3]);
     let examples = Examples::new(beliefs, truths).unwrap();
     for gradients in [Gradients::Exact, Gradients::Loopy] {
-        let learned = learn(&Learner { gradients, steps: 600, ..quick_paper() }, &model, &examples);
+        let learned = learn(&Learner { gradients, steps: Some(600), ..quick_paper() }, &model, &examples);
         assert!(!learned.model.rules().is_empty());
         assert!(learned.model.typical().is_empty());
         assert!(learned.validation > learned.beliefs_alone + 0.1, "{gradients:?} {}", learned.validation);
@@ -185,7 +190,7 @@ fn the_papers_recipe_is_exact_where_one_table_is_not_affordable() {
     let learner = Learner {
         sizes: vec![Size::Paper { rules: 3 }],
         paper: Paper { labels_per_rule: 3, lambda: 0.5, ..Paper::default() },
-        steps: 60,
+        steps: Some(60),
         learning_rate: 0.05,
         ..Learner::paper()
     };
@@ -325,7 +330,8 @@ fn a_simulated_model_is_found_again() {
         (examples.select(&rows[..3500]), examples.select(&rows[3500..4000]), &rows[4000..]);
     let sizes = vec![Size::Thin { width: 8, rules_per_group: 8, wide: 0 }];
     let (typical, calibrate, learning_rate) = (false, Calibrating::Given, 0.01);
-    let learner = Learner { sizes, typical, calibrate, learning_rate, steps: 1000, ..Learner::default() };
+    let learner =
+        Learner { sizes, typical, calibrate, learning_rate, steps: Some(1000), ..Learner::default() };
     let learned = learner.learn(&model, &train, &valid).unwrap();
     let score = |model: &Model| {
         let mut matrix = BeliefMatrix::new(model);

@@ -32,7 +32,7 @@ use crate::model::Model;
 ///     truths.push(vec![Some(truth), Some(truth)]);
 /// }
 /// let (train, valid) = Examples::new(beliefs, truths)?.split(0.2, 1);
-/// let learned = Learner { steps: 200, ..Learner::default() }.learn(&model, &train, &valid)?;
+/// let learned = Learner { steps: Some(200), ..Learner::default() }.learn(&model, &train, &valid)?;
 /// assert!(learned.validation > learned.beliefs_alone);
 /// # Ok::<(), prsl::Error>(())
 /// ```
@@ -40,10 +40,10 @@ use crate::model::Model;
 pub struct Learner {
     /// The sizes to choose from, by the validation rows; the smaller ones first. Larger ones are tried as long as there is a gain.
     pub sizes: Vec<Size>,
-    /// Steps of the optimizer, at most.
-    pub steps: usize,
-    /// A size is done with when the validation rows have not gained for so many steps.
-    pub patience: usize,
+    /// Steps of the optimizer, at most; `None` is 2,000, or 40 rounds over the rows if that is more.
+    pub steps: Option<usize>,
+    /// A size is done with when the validation rows have not gained for so many steps; `None` is 400, or 8 rounds if that is more.
+    pub patience: Option<usize>,
     /// Rows of a step.
     pub batch: usize,
     /// Step size for probabilities of rules.
@@ -88,8 +88,8 @@ impl Default for Learner {
                 size(8, 8),
                 size(9, 10),
             ],
-            steps: 2000,
-            patience: 400,
+            steps: None,
+            patience: None,
             batch: 40,
             learning_rate: 0.003,
             other_rate: 0.02,
@@ -108,13 +108,16 @@ impl Default for Learner {
     }
 }
 
+/// The steps of the optimizer, and how long it waits for a gain: in steps, and in rounds over the rows, whichever is more.
+const STEPS: [usize; 2] = [2000, 40];
+const PATIENCE: [usize; 2] = [400, 8];
 /// So many known truths that are not what their labels mostly are, at least, for each inhibition probability to learn.
 const RARE_TRUTHS: usize = 2;
 /// So many entries of all tables together, at most, for a size to be tried unasked.
 const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
 /// So many sizes in a row may gain nothing before the rest is left out, and so many where it is only tried without combinations.
-const PATIENCE: usize = 3;
-const PLAIN_PATIENCE: usize = 1;
+const SIZES: usize = 3;
+const PLAIN_SIZES: usize = 1;
 /// Combinations are left out where that gains more than so many standard errors.
 const CLEARLY: f64 = 1.5;
 
@@ -144,7 +147,8 @@ impl Learner {
     pub fn paper() -> Self {
         Self {
             sizes: [5, 10, 20].map(|rules| Size::Paper { rules }).to_vec(),
-            steps: 1000,
+            steps: Some(1000),
+            patience: Some(400),
             batch: 20,
             learning_rate: 0.001,
             penalty: 0.0,
@@ -286,7 +290,7 @@ impl Learner {
             let mut goes_on = true;
             let mut flow = ControlFlow::Continue(());
             while goes_on && flow.is_continue() {
-                goes_on = climb.go_on(&mut task, self.pace(), rows)?;
+                goes_on = climb.go_on(&mut task, self.pace(train), rows)?;
                 progress.current = Some(climb);
                 flow = observe(&progress);
                 climb = progress.current.take().expect("it was put there");
@@ -326,12 +330,12 @@ impl Learner {
             Some(Candidate { size: *size, typical })
         };
         if plain.is_empty()
-            && let Some(candidate) = next(0, first, self.typical, PATIENCE)
+            && let Some(candidate) = next(0, first, self.typical, SIZES)
         {
             return Some(candidate);
         }
         let best = best(first).filter(|_| self.typical)?;
-        next(best, plain, false, PLAIN_PATIENCE)
+        next(best, plain, false, PLAIN_SIZES)
     }
 
     /// How many of the candidates are as they were asked for, and not without combinations to see whether that is better.
@@ -339,8 +343,19 @@ impl Learner {
         done.iter().take_while(|climb| climb.candidate.typical == self.typical).count()
     }
 
-    fn pace(&self) -> Pace {
-        Pace { steps: self.steps, batch: self.batch, seed: self.seed, patience: self.patience }
+    /// How many steps a candidate takes at most.
+    pub fn n_steps(&self, train: &Examples) -> usize {
+        self.steps.unwrap_or_else(|| self.at_least(train, STEPS))
+    }
+
+    fn pace(&self, train: &Examples) -> Pace {
+        let patience = self.patience.unwrap_or_else(|| self.at_least(train, PATIENCE));
+        Pace { steps: self.n_steps(train), batch: self.batch, seed: self.seed, patience }
+    }
+
+    /// The larger of so many steps, and so many rounds over the rows.
+    fn at_least(&self, train: &Examples, [steps, rounds]: [usize; 2]) -> usize {
+        steps.max(rounds * train.n_rows() / self.batch.max(1))
     }
 
     fn check(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<()> {
