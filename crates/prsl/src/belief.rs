@@ -211,6 +211,13 @@ impl BeliefMatrix {
         self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Observed;
     }
 
+    /// Puts a prior in place of what a classifier said.
+    pub(crate) fn replace(&mut self, row: usize, label: LabelId, prior: &[f64]) {
+        let start = row * self.model.n_categories() + self.model.block(label).start;
+        self.values[start..start + prior.len()].copy_from_slice(prior);
+        self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Prior;
+    }
+
     /// How many rows there are.
     pub fn n_rows(&self) -> usize {
         self.n_rows

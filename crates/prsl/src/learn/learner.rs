@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::climb::{Climb, Look, Pace};
 use super::examples::Examples;
+use super::hidden::Hidden;
 use super::objective::Problem;
 use super::paper::Paper;
 use super::readable::{Readable, readable};
@@ -118,7 +119,7 @@ const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
 /// So many sizes in a row may gain nothing before the rest is left out, and so many where it is only tried without combinations.
 const SIZES: usize = 3;
 const PLAIN_SIZES: usize = 1;
-/// Combinations are left out where that gains more than so many standard errors.
+/// More numbers instead of combinations have to gain so many standard errors.
 const CLEARLY: f64 = 1.5;
 
 /// How beliefs are calibrated while rules are learned.
@@ -277,6 +278,8 @@ impl Learner {
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
         let base = &self.calibrated(base, train)?;
+        let hidden = Hidden::new(base, train);
+        let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
         let sizes = self.affordable(base, train);
         while let Some(candidate) = self.next(&sizes, &progress.done) {
             let mut task = Task::new(self, candidate, base, train)?;
@@ -416,10 +419,12 @@ impl Learner {
         let n_first = self.n_first(climbs);
         let mut chosen = simplest_of_the_best(&scores[..n_first]);
         if n_first < scores.len() {
-            // Combinations are left out only where that is clearly better.
+            // Combinations are left out only where that is better with fewer numbers, or clearly better.
             let plain = n_first + simplest_of_the_best(&scores[n_first..]);
             let (gain, error) = difference(scores[plain], scores[chosen]);
-            chosen = if gain > CLEARLY * error { plain } else { chosen };
+            let has_fewer = climbs[plain].parameters.len() < climbs[chosen].parameters.len();
+            let enough = if has_fewer { 0.0 } else { CLEARLY * error };
+            chosen = if gain > enough { plain } else { chosen };
         }
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
         let rows = problem.rows(valid, false);

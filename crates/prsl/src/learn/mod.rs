@@ -10,6 +10,7 @@ mod clique_tree;
 mod examples;
 mod factor;
 mod halves;
+mod hidden;
 mod learner;
 mod loopy;
 mod mass;

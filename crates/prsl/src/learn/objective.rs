@@ -58,8 +58,6 @@ pub(crate) struct Problem {
     /// For each label, the calibrator to go by where none is learned.
     pub(crate) given: Vec<Calibrator>,
     pub(crate) typical: Option<Typical>,
-    /// Labels whose truth is never known.
-    pub(crate) hidden: Vec<Hidden>,
     /// Rules whose q of labels they are not connected with are asked for, too.
     pub(crate) reaches: Vec<Reach>,
     /// Whether ln Z is Bethe's, by loopy propagation between the rules and the labels: no rule is in a clique then.
@@ -67,13 +65,6 @@ pub(crate) struct Problem {
     pub(crate) n_parameters: usize,
     /// Room that is not in use: to ask for it anew for each batch takes longer than to sweep.
     pub(crate) spare: Mutex<Vec<Sweep>>,
-}
-
-/// A label whose truth is never known, and ln of what its classifier says on average.
-#[derive(Clone, Debug)]
-pub(crate) struct Hidden {
-    pub(crate) label: usize,
-    pub(crate) log_prior: Vec<f64>,
 }
 
 /// A learned rule, and the labels that it is not connected with: where their q, all 1, are among the parameters.
@@ -91,8 +82,6 @@ pub(crate) struct Rows {
     pub(crate) log_beliefs: Vec<f64>,
     /// Row by row, per label: whether it is going to be calibrated, as what classifiers say is and priors are not.
     pub(crate) is_learned: Vec<bool>,
-    /// Row by row, per label: whether a classifier says something about it.
-    pub(crate) is_believed: Vec<bool>,
     /// Row by row, per label.
     pub(crate) truths: Vec<Option<usize>>,
     /// Per row: the combination that is its truth.
@@ -395,7 +384,6 @@ impl<'a> Pass<'a> {
         self.slopes.fill([0.0; LANES]);
         // Both terms of the objective, then their gradients, unless a row turns out to be impossible.
         let given = self.given_truth(rows, &known);
-        self.hide(rows);
         let everything = self.total(rows, None);
         let log_likelihood: Lane = std::array::from_fn(|l| given[l] - everything[l]);
         for (weight, log_likelihood) in
@@ -410,7 +398,6 @@ impl<'a> Pass<'a> {
         }
         if self.with_gradient {
             self.add_total(rows, &everything, &weights.map(|weight| -weight));
-            self.unhide(rows);
             self.add_given(rows, &known, &given, &weights);
             self.add_calibration(rows);
         }
@@ -442,28 +429,6 @@ impl<'a> Pass<'a> {
         }
         for (at, belief) in self.sweep.beliefs.iter_mut().enumerate() {
             *belief = self.log_beliefs.beliefs(at);
-        }
-    }
-
-    /// Puts priors in place of what is to be predicted: what classifiers say about labels whose truth is never known.
-    fn hide(&mut self, rows: &[usize]) {
-        for Hidden { label, log_prior } in &self.problem.hidden {
-            let start: usize = self.problem.tree.sizes[..*label].iter().sum();
-            for lane in 0..LANES {
-                let row = rows[lane.min(rows.len() - 1)];
-                if self.data.is_believed[row * self.problem.n_labels() + label] {
-                    for (category, &log) in log_prior.iter().enumerate() {
-                        self.log_beliefs.set(start + category, lane, log);
-                        self.sweep.beliefs[start + category][lane] = log.exp();
-                    }
-                }
-            }
-        }
-    }
-
-    fn unhide(&mut self, rows: &[usize]) {
-        if !self.problem.hidden.is_empty() {
-            self.calibrate(rows);
         }
     }
 

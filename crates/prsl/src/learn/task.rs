@@ -14,7 +14,7 @@ use super::clique_tree::CliqueTree;
 use super::examples::Examples;
 use super::factor::{Probability, RuleShape, Silence};
 use super::learner::{Calibrating, Gradients, Learner};
-use super::objective::{Hidden, Problem, Rows};
+use super::objective::{Problem, Rows};
 use super::paper::{Few, loopy_tree};
 use super::scopes::{Association, thin_tree};
 use super::typical::Typical;
@@ -176,13 +176,11 @@ impl Task {
             calibrations,
             given,
             typical,
-            hidden: Vec::new(),
             reaches,
             is_loopy,
             n_parameters: 0,
             spare: Mutex::default(),
         };
-        problem.hidden = hidden(base, &problem.rows(train, true), train);
         let few = match size {
             Size::Thin { .. } => {
                 let tree = problem.tree.clone();
@@ -385,7 +383,7 @@ fn silent(model: &Model, rule: &Rule, scope: &[usize]) -> Vec<f64> {
 impl Problem {
     /// Makes rows ready; `counted` if the combinations were counted in them.
     pub(crate) fn rows(&self, examples: &Examples, counted: bool) -> Rows {
-        let (mut log_beliefs, mut is_learned, mut is_believed) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut log_beliefs, mut is_learned) = (Vec::new(), Vec::new());
         let mut calibrated = Vec::new();
         for row in 0..examples.n_rows() {
             let mut beliefs = examples.beliefs().row(row);
@@ -393,7 +391,6 @@ impl Problem {
                 let block = beliefs.split_off(..*size).expect("a belief for every category");
                 let from_classifier =
                     examples.beliefs().origin(row, LabelId::new(label)) == BeliefOrigin::Classifier;
-                is_believed.push(from_classifier);
                 is_learned.push(from_classifier && self.calibrations[label] != Calibration::Identity);
                 if is_learned.last() == Some(&true) {
                     log_beliefs.extend(smooth_logs(block));
@@ -415,30 +412,12 @@ impl Problem {
             n_rows: examples.n_rows(),
             log_beliefs,
             is_learned,
-            is_believed,
             truths: examples.truths().iter().flatten().copied().collect(),
             combination: examples.truths().iter().map(combination).collect(),
             weights: examples.weights().to_vec(),
             counted,
         }
     }
-}
-
-/// The labels that a classifier speaks about and whose truth is never known, with the mean of what it says.
-fn hidden(model: &Model, rows: &Rows, train: &Examples) -> Vec<Hidden> {
-    let n_labels = model.labels().len();
-    let is_hidden = |label: &LabelId| train.n_seen(*label) == 0;
-    let of_label = |label: LabelId| {
-        let believed: Vec<usize> =
-            (0..rows.n_rows).filter(|row| rows.is_believed[row * n_labels + label.index()]).collect();
-        let mean = |at: usize| {
-            let beliefs = believed.iter().map(|row| rows.log_beliefs[row * model.n_categories() + at].exp());
-            beliefs.sum::<f64>() / believed.len() as f64
-        };
-        let log_prior = model.block(label).map(|at| mean(at).ln()).collect();
-        (!believed.is_empty()).then_some(Hidden { label: label.index(), log_prior })
-    };
-    model.label_ids().filter(is_hidden).filter_map(of_label).collect()
 }
 
 /// How much all rows count: what is taken from the sum over rows is taken from the mean divided by it.
@@ -473,22 +452,10 @@ fn association(
                 .apply(parameters, &logs, |category, log| beliefs[first + category] = log.exp());
         }
     }
-    // Of a label whose truth is never known, how far the belief is from the usual has to do.
-    let is_latent = |label: usize| train.truths().iter().all(|truth| truth[label].is_none());
-    let usual = |at: usize| {
-        let (label, _) = of_category[at];
-        let rows = beliefs.iter().skip(at).step_by(n_categories);
-        is_latent(label).then(|| rows.sum::<f64>() / train.n_rows() as f64)
-    };
-    let usual: Vec<Option<f64>> = (0..n_categories).map(usual).collect();
     Association::new(train.n_rows(), &blocks, |row, at| {
-        let belief = beliefs[row * n_categories + at];
-        if let Some(usual) = usual[at] {
-            return Some(belief - usual);
-        }
         let (label, category) = of_category[at];
         let truth = train.truths()[row][label]?;
-        Some(f64::from(u8::from(truth == category)) - belief)
+        Some(f64::from(u8::from(truth == category)) - beliefs[row * n_categories + at])
     })
 }
 
