@@ -5,7 +5,9 @@ use std::ops::ControlFlow;
 use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, CalibrationMethod, Evidence, Limits, Model, Normalize, Sampler, Sampling};
+use prsl::{
+    BeliefMatrix, CalibrationMethod, Calibrator, Evidence, Limits, Model, Normalize, Sampler, Sampling,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -223,6 +225,22 @@ fn a_label_whose_truth_is_hidden_is_told_by_the_others() {
         let probability = posterior.marginal(hidden)[category];
         assert!(probability > 0.65, "{seen}: {probability}, nine times out of ten it is so");
     }
+}
+
+#[test]
+fn calibrators_are_fitted_where_there_is_something_to_fit() {
+    let (model, beliefs, mut truths) = parity(400);
+    truths.iter_mut().for_each(|truths| truths[1] = Some(0));
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let calibrated = examples.calibrated(&model, CalibrationMethod::Platt).unwrap();
+    let calibrator = |name: &str| calibrated.label(calibrated.find_label(name).unwrap()).calibrator().clone();
+    // The classifier of `a` says 0.9 and is always right, `b` is always the same.
+    assert!(
+        matches!(calibrator("a"), Calibrator::Platt { slope, .. } if slope > 1.0),
+        "{:?}",
+        calibrator("a")
+    );
+    assert_eq!(calibrator("b"), Calibrator::Platt { slope: 1.0, intercept: 0.0 });
 }
 
 #[test]
