@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-python test-all lint bench bench-learning bench-python benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-long test-all lint bench bench-learning bench-python benchmark notebooks peers study doc fuzz clean
 
 all: lint test doc
 
@@ -22,8 +22,11 @@ test-python:
 test-oracles:
 	bash tests/oracles/run
 
-## The same with ten minutes of fuzzing a target.
-test-all: test lint doc fuzz
+## The same with tests that take minutes, and ten minutes of fuzzing a target.
+test-all: test test-long lint doc fuzz
+
+test-long:
+	cargo test --release -p prsl --test learn -- --ignored
 
 lint:
 	cargo fmt --all --check

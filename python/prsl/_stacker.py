@@ -50,7 +50,8 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     typical : bool
         Whether combinations of categories that are typical are learned too, where they help.
     calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
-        How beliefs are calibrated: together with the rules, not at all, or before.
+        How beliefs are calibrated: together with the rules ("joint", which leaves calibrators out where that is clearly better), not at
+        all, or before.
     learn_probabilities : bool
         Whether probabilities of the given rules are learned too.
     relearn : bool

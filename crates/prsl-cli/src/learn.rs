@@ -81,8 +81,8 @@ pub struct Arguments {
     /// Rules about all labels at once; each doubles the time
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_ten)]
     wide: usize,
-    /// How beliefs are calibrated: together with the rules, not at all (the base's calibrators apply), or alone before the rules, \
-    /// by one of these methods [default: joint; with `--recipe paper`, none]
+    /// How beliefs are calibrated: together with the rules (or not, where that is clearly better), not at all (the base's \
+    /// calibrators apply), or alone before the rules, by one of these methods [default: joint; with `--recipe paper`, none]
     #[arg(
         long,
         value_name = "joint|none|auto|platt|isotonic|temperature|dirichlet|confusion",
@@ -376,9 +376,10 @@ impl Arguments {
     ) -> String {
         let mut text = String::new();
         let n_rules = learned.gains.len();
+        let needs_none = self.learner().calibrate == Calibrating::Joint && !learned.calibrated;
         let _ = writeln!(
             text,
-            "{} from {} ({} to validate on) in {:.1} s, with {}: {}, {}",
+            "{} from {} ({} to validate on) in {:.1} s, with {}: {}, {}{}",
             styled(style::NOTE, "learned"),
             counted(train.n_rows() as u64, "row"),
             valid.n_rows(),
@@ -386,6 +387,7 @@ impl Arguments {
             learned.size,
             counted(n_rules as u64, "rule"),
             counted(learned.model.typical().len() as u64, "typical combination"),
+            if needs_none { "; beliefs are best taken as they are, without calibrators" } else { "" },
         );
         let _ = writeln!(text, "\n  mean joint log-likelihood of the validation rows");
         let mut line = |what: &str, value: f64| {

@@ -121,6 +121,12 @@ impl CliqueTree {
             .min_by_key(|&clique| self.cliques[clique].size)
     }
 
+    /// Labels that share a clique, in the order in which it has them: tables over all of its labels need not be rearranged.
+    pub(crate) fn in_order(&self, labels: &[usize]) -> Vec<usize> {
+        let clique = self.clique_of(labels).expect("they share a clique");
+        self.cliques[clique].labels.iter().copied().filter(|label| labels.contains(label)).collect()
+    }
+
     /// The entry of a clique, among those of all cliques, where labels have the categories of an assignment.
     pub(crate) fn entry(&self, clique: usize, assignment: impl Fn(usize) -> usize) -> usize {
         let clique = &self.cliques[clique];

@@ -9,8 +9,11 @@ use rand_chacha::ChaCha8Rng;
 use crate::belief::BeliefMatrix;
 use crate::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 use crate::error::{Error, Result};
-use crate::label::LabelId;
+use crate::label::{Label, LabelId};
 use crate::model::Model;
+
+/// A classifier that believes less in something is sure of the opposite.
+const SURE: f64 = 1e-6;
 
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///
@@ -101,12 +104,27 @@ impl Examples {
         for id in model.label_ids().filter(|id| model.label(*id).classifier().is_some()) {
             let label = model.label(id);
             let calibrator = match self.n_seen(id) {
-                0 | 1 if label.n_categories() == 2 => Calibrator::Platt { slope: 1.0, intercept: 0.0 },
-                0 | 1 => Calibrator::Temperature { temperature: 1.0 },
+                0 | 1 => cautious(label),
                 _ => CalibrationData::of_label(&self.beliefs, id, &self.truths, Some(&self.weights))?
                     .fit(method.suited_to(label.n_categories()))?,
             };
             builder = builder.calibrator(label.name(), calibrator);
+        }
+        builder.build()
+    }
+
+    /// A model about the same labels in which classifiers that are ever sure of a category, without being calibrated, are kept from 0 and 1.
+    pub(crate) fn cautious(&self, model: &Model) -> Result<Model> {
+        let is_sure = |label: LabelId| {
+            let says = |row: usize| self.beliefs.belief(row, label);
+            (0..self.n_rows()).any(|row| says(row).iter().any(|belief| *belief < SURE))
+        };
+        let mut builder = model.edit();
+        for id in model.label_ids() {
+            let label = model.label(id);
+            if label.classifier().is_some() && *label.calibrator() == Calibrator::Identity && is_sure(id) {
+                builder = builder.calibrator(label.name(), cautious(label));
+            }
         }
         builder.build()
     }
@@ -129,5 +147,14 @@ impl Examples {
         apart.sort_unstable();
         others.sort_unstable();
         (self.select(others), self.select(apart))
+    }
+}
+
+/// A calibrator that only keeps beliefs from 0 and 1.
+fn cautious(label: &Label) -> Calibrator {
+    if label.n_categories() == 2 {
+        Calibrator::Platt { slope: 1.0, intercept: 0.0 }
+    } else {
+        Calibrator::Temperature { temperature: 1.0 }
     }
 }

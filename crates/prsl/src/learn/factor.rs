@@ -1,12 +1,18 @@
 //! Rules as tables over their labels, and what a derivative in these tables means for their numbers.
 
+use std::borrow::Cow;
+
+use rayon::prelude::*;
+
 use super::clique_tree::CliqueTree;
 use super::mass::Masses;
 use super::objective::Problem;
-use super::table::Fit;
+use super::table::{Fit, dot, outer_product, weighted_sum};
 
 /// Factors are divided by down to here; below, what they have multiplied may be lost.
 const LEAST_DIVISOR: f64 = 1e-100;
+/// From so many entries of all cliques on, rules are looked at in parallel.
+const LARGE: usize = 1 << 12;
 
 /// A rule and its labels.
 #[derive(Clone, Debug)]
@@ -54,6 +60,7 @@ pub(crate) enum Probability {
 }
 
 /// The rules' numbers for given parameters.
+#[derive(Default)]
 pub(crate) struct Tables {
     /// For each rule and entry: the probability to be silent. Wide rules have no entries, here and below.
     pub(crate) silent: Vec<Vec<f64>>,
@@ -74,36 +81,55 @@ impl Problem {
         }
     }
 
-    /// The rules' tables and the cliques' potentials.
+    /// The rules' tables and the cliques' potentials, in room that was used before.
     pub(crate) fn tables(&self, parameters: &[f64]) -> Tables {
-        let silent: Vec<Vec<f64>> =
-            self.rules.iter().map(|rule| rule.silent(&self.tree.sizes, parameters)).collect();
-        let factor = |(rule, silent): (usize, &Vec<f64>)| {
+        let mut tables = self.spare_tables.lock().expect("nobody panics with it").pop().unwrap_or_default();
+        tables.silent.resize(self.rules.len(), Vec::new());
+        tables.factors.resize(self.rules.len(), Vec::new());
+        tables.without.clear();
+        let fill = |(rule, (silent, factors)): (usize, (&mut Vec<f64>, &mut Vec<f64>))| {
+            self.rules[rule].fill_silent(&self.tree.sizes, parameters, silent);
             let p = self.probability(rule, parameters);
-            silent.iter().map(|silent| (1.0 - p) * silent + p * (1.0 - silent)).collect()
+            factors.clear();
+            factors.extend(silent.iter().map(|silent| (1.0 - p) * silent + p * (1.0 - silent)));
         };
-        let factors: Vec<Vec<f64>> = silent.iter().enumerate().map(factor).collect();
-        let mut tables = Tables { silent, factors, potentials: Vec::new(), without: Vec::new() };
-        tables.potentials = self.potentials(&tables, None);
+        if self.is_large() {
+            let rules = tables.silent.par_iter_mut().zip(tables.factors.par_iter_mut());
+            rules.enumerate().for_each(fill);
+        } else {
+            tables.silent.iter_mut().zip(&mut tables.factors).enumerate().for_each(fill);
+        }
+        let mut potentials = std::mem::take(&mut tables.potentials);
+        self.fill_potentials(&tables, None, &mut potentials);
+        tables.potentials = potentials;
         tables
+    }
+
+    /// Tables that are no longer needed: to ask for new room in each step takes longer than to fill it.
+    pub(crate) fn put_back(&self, tables: Tables) {
+        self.spare_tables.lock().expect("nobody panics with it").push(tables);
     }
 
     /// The same, with what the labels need that rules are not connected with.
     pub(crate) fn reaching_tables(&self, parameters: &[f64]) -> Tables {
         let mut tables = self.tables(parameters);
         let reaching = self.reaches.iter().filter(|_| !self.is_loopy && !self.is_joint());
-        let without = |rule: usize| self.potentials(&tables, Some((rule, &tables.silent[rule])));
+        let without = |rule: usize| {
+            let mut potentials = Vec::new();
+            self.fill_potentials(&tables, Some((rule, &tables.silent[rule])), &mut potentials);
+            potentials
+        };
         tables.without = reaching.map(|reach| without(reach.rule)).collect();
         tables
     }
 
     /// The product of the rules of every clique, the factors of one of them replaced.
-    fn potentials(&self, tables: &Tables, replaced: Option<(usize, &[f64])>) -> Vec<f64> {
-        let mut potentials = vec![1.0; self.tree.n_entries];
+    fn fill_potentials(&self, tables: &Tables, replaced: Option<(usize, &[f64])>, potentials: &mut Vec<f64>) {
+        potentials.clear();
+        potentials.resize(self.tree.n_entries, 1.0);
         for (index, clique) in self.tree.cliques.iter().enumerate() {
             self.multiply_rules(index, tables, replaced, &mut potentials[clique.entries()]);
         }
-        potentials
     }
 
     /// The product of the rules of a clique, in place of ones.
@@ -152,12 +178,12 @@ impl Problem {
             let mut mass = counts.to_vec();
             add_products(derivatives, potentials, &mut mass);
             let shared = Masses::new(self, clique, mass);
-            for &rule in rules.iter().filter(|&&rule| self.rules[rule].is_learned()) {
-                let Some(home) = &self.rules[rule].home else { continue };
+            let add = |rule: usize, gradient: &mut [f64]| {
+                let Some(home) = &self.rules[rule].home else { return };
                 let (silent, factors) = (&tables.silent[rule], &tables.factors[rule]);
                 if factors.iter().all(|factor| *factor >= LEAST_DIVISOR) {
                     self.add_mass_gradient(rule, parameters, silent, (&shared, factors), gradient);
-                    continue;
+                    return;
                 }
                 // The same, with nothing that has been multiplied by the factor. Where it is 0 there are no counts.
                 let inverse = factors.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 });
@@ -169,8 +195,28 @@ impl Problem {
                 add_products(derivatives, &others, &mut mass);
                 let own = Masses::new(self, clique, mass);
                 self.add_mass_gradient(rule, parameters, silent, (&own, &ones), gradient);
+            };
+            let learned = rules.iter().copied().filter(|&rule| self.rules[rule].is_learned());
+            if !self.is_large() {
+                learned.for_each(|rule| add(rule, gradient));
+                continue;
+            }
+            let learned: Vec<usize> = learned.collect();
+            let of_rule = |&rule: &usize| {
+                let mut gradient = vec![0.0; gradient.len()];
+                add(rule, &mut gradient);
+                gradient
+            };
+            let gradients: Vec<Vec<f64>> = learned.par_iter().map(of_rule).collect();
+            for own in gradients {
+                gradient.iter_mut().zip(own).for_each(|(slot, own)| *slot += own);
             }
         }
+    }
+
+    /// Whether rules are worth a thread of their own.
+    fn is_large(&self) -> bool {
+        self.tree.n_entries >= LARGE
     }
 
     /// Adds the gradient of ln ∏ f of an assignment, so many times, in the q of labels that rules are not connected with: unless
@@ -211,8 +257,13 @@ impl Problem {
         }
         if let Silence::Learned(places) = &shape.silence {
             let toward_silence = 1.0 - 2.0 * self.probability(rule, parameters);
-            let slope: Vec<f64> = slope.iter().map(|slope| slope * toward_silence).collect();
-            shape.add_inhibition_gradient(places, &self.tree.sizes, parameters, &slope, gradient);
+            shape.add_inhibition_gradient(
+                places,
+                &self.tree.sizes,
+                parameters,
+                (slope, toward_silence),
+                gradient,
+            );
         }
     }
 }
@@ -239,46 +290,52 @@ impl RuleShape {
     }
 
     /// The probability to be silent, for each entry.
-    fn silent(&self, sizes: &[usize], parameters: &[f64]) -> Vec<f64> {
+    fn fill_silent(&self, sizes: &[usize], parameters: &[f64], silent: &mut Vec<f64>) {
         match &self.silence {
-            Silence::Given(silent) => silent.clone(),
-            Silence::Learned(places) => self.products(places, sizes, parameters),
-            Silence::Wide(_) => Vec::new(),
+            Silence::Given(given) => silent.clone_from(given),
+            Silence::Learned(places) => match places.first() {
+                None => *silent = vec![1.0],
+                Some(&first) => {
+                    let behind = self.products(places, sizes, parameters, places.len() - 1);
+                    let q = &parameters[first..first + sizes[self.labels[0]]];
+                    outer_product(q, behind.last().expect("that of no label at least"), silent);
+                }
+            },
+            Silence::Wide(_) => silent.clear(),
         }
     }
 
-    /// ∏ q of the first labels, as many as there are places, for each combination of their categories.
-    fn products(&self, places: &[usize], sizes: &[usize], parameters: &[f64]) -> Vec<f64> {
-        let mut products = vec![1.0];
-        for (&place, &label) in places.iter().zip(&self.labels) {
-            let q = &parameters[place..place + sizes[label]];
-            products = products.iter().flat_map(|product| q.iter().map(move |q| product * q)).collect();
+    /// ∏ q of the last labels for each combination of their categories: of none, of the last one, and so on, of so many at most.
+    fn products(&self, places: &[usize], sizes: &[usize], parameters: &[f64], most: usize) -> Vec<Vec<f64>> {
+        let mut products = vec![vec![1.0]];
+        for (&place, &label) in places.iter().zip(&self.labels).rev().take(most) {
+            let behind = &products[products.len() - 1];
+            let mut product = Vec::with_capacity(behind.len() * sizes[label]);
+            outer_product(&parameters[place..place + sizes[label]], behind, &mut product);
+            products.push(product);
         }
         products
     }
 
-    /// From ∂ / ∂ Q for each entry to q: ∂Q/∂qⱼ(m) is the product of the other labels' q where Lⱼ = m.
+    /// From ∂ / ∂ Q for each entry, so many times, to q: ∂Q/∂qⱼ(m) is the product of the other labels' q where Lⱼ = m.
     fn add_inhibition_gradient(
         &self,
         places: &[usize],
         sizes: &[usize],
         parameters: &[f64],
-        slope: &[f64],
+        (slope, times): (&[f64], f64),
         gradient: &mut [f64],
     ) {
-        // From the last label on: `rest` is ∂ / ∂ (product up to this label), the labels behind it summed out.
-        let mut rest = slope.to_vec();
-        for (at, (&place, &label)) in places.iter().zip(&self.labels).enumerate().rev() {
+        // From the first label on: `rest` is ∂ / ∂ (product from this label on), the labels before it summed out.
+        let mut rest = Cow::Borrowed(slope);
+        let mut products = self.products(places, sizes, parameters, places.len().saturating_sub(1));
+        for (&place, &label) in places.iter().zip(&self.labels) {
             let own = place..place + sizes[label];
-            let before = self.products(&places[..at], sizes, parameters);
-            for (product, run) in before.iter().zip(rest.chunks_exact(sizes[label])) {
-                gradient[own.clone()].iter_mut().zip(run).for_each(|(slot, slope)| *slot += product * slope);
+            let behind = products.pop().expect("one for each label");
+            for (slot, run) in gradient[own.clone()].iter_mut().zip(rest.chunks_exact(behind.len())) {
+                *slot += times * dot(run, &behind);
             }
-            let q = &parameters[own];
-            rest = rest
-                .chunks_exact(sizes[label])
-                .map(|run| run.iter().zip(q).map(|(slope, q)| slope * q).sum())
-                .collect();
+            rest = Cow::Owned(weighted_sum(&parameters[own], &rest, behind.len()));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::hidden::Hidden;
 use super::objective::Problem;
 use super::paper::Paper;
 use super::readable::{Readable, readable};
-use super::task::{Candidate, Size, Task};
+use super::task::{Bases, Candidate, Size, Task};
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::label::Label;
@@ -87,7 +87,7 @@ impl Default for Learner {
                 size(4, 2),
                 size(6, 4),
                 size(8, 8),
-                size(9, 10),
+                size(9, 14),
             ],
             steps: None,
             patience: None,
@@ -116,10 +116,10 @@ const PATIENCE: [usize; 2] = [400, 8];
 const RARE_TRUTHS: usize = 2;
 /// So many entries of all tables together, at most, for a size to be tried unasked.
 const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
-/// So many sizes in a row may gain nothing before the rest is left out, and so many where it is only tried without combinations.
+/// So many sizes in a row may gain nothing before the rest is left out, and so many where combinations or calibrators are left out.
 const SIZES: usize = 3;
-const PLAIN_SIZES: usize = 1;
-/// More numbers instead of combinations have to gain so many standard errors.
+const OTHER_SIZES: usize = 1;
+/// More numbers instead of combinations have to gain so many standard errors, and beliefs as they are given instead of calibrators.
 const CLEARLY: f64 = 1.5;
 
 /// How beliefs are calibrated while rules are learned.
@@ -129,7 +129,8 @@ pub enum Calibrating {
     Given,
     /// By calibrators that are fitted first, without rules.
     Alone(CalibrationMethod),
-    /// By Platt or Dirichlet calibrators that are fitted first, and then learned together with the rules.
+    /// By Platt or Dirichlet calibrators that are fitted first, and then learned together with the rules; as given, where that is
+    /// clearly better.
     Joint,
 }
 
@@ -205,6 +206,8 @@ pub struct Learned {
     pub model: Model,
     /// The size that was chosen.
     pub size: Size,
+    /// Whether calibrators were asked for, and were worth it.
+    pub calibrated: bool,
     /// How it went for the chosen size.
     pub curve: Vec<Look>,
     /// The mean joint log-likelihood of the validation rows under the model.
@@ -277,12 +280,13 @@ impl Learner {
         observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
-        let base = &self.calibrated(base, train)?;
-        let hidden = Hidden::new(base, train);
+        let calibrated = self.calibrated(base, train)?;
+        let bases = &Bases { given: train.cautious(&valid.cautious(base)?)?, calibrated };
+        let hidden = Hidden::new(&bases.calibrated, train);
         let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
         let sizes = self.affordable(base, train);
-        while let Some(candidate) = self.next(&sizes, &progress.done) {
-            let mut task = Task::new(self, candidate, base, train)?;
+        while let Some(candidate) = self.next(&sizes, bases, [train, valid], &progress.done)? {
+            let mut task = Task::new(self, candidate, bases, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
             if climb.candidate != candidate || climb.parameters.len() != task.start.parameters.len() {
@@ -303,12 +307,12 @@ impl Learner {
                 break;
             }
         }
-        self.finish(base, train, valid, &progress.done)
+        self.finish(bases, [train, valid], &progress.done)
     }
 
     /// How many candidates there are at most.
     pub fn max_candidates(&self) -> usize {
-        self.sizes.len() * if self.typical { 2 } else { 1 }
+        self.sizes.len() * (1 + usize::from(self.typical) + usize::from(self.calibrate == Calibrating::Joint))
     }
 
     /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn and not too
@@ -324,26 +328,56 @@ impl Learner {
         sizes
     }
 
-    /// What to try next: larger sizes until some in a row gain nothing, then the best and larger ones without combinations.
-    fn next(&self, sizes: &[Size], done: &[Climb]) -> Option<Candidate> {
-        let (first, plain) = done.split_at(self.n_first(done));
-        let next = |from: usize, tried: &[Climb], typical: bool, patience: usize| {
+    /// What to try next: larger sizes until some in a row gain nothing, then the best and larger ones without combinations, then
+    /// what would be chosen, and larger ones as long as they gain, with the beliefs as they are given.
+    fn next(
+        &self,
+        sizes: &[Size],
+        bases: &Bases,
+        rows: [&Examples; 2],
+        done: &[Climb],
+    ) -> Result<Option<Candidate>> {
+        let [first, plain, given] = self.stages(done);
+        let next = |from: usize, tried: &[Climb], patience: usize| {
             let gains = best(tried).is_none_or(|best| tried.len() - best <= patience);
-            let size = sizes.get(from + tried.len()).filter(|_| gains)?;
-            Some(Candidate { size: *size, typical })
+            sizes.get(from + tried.len()).copied().filter(|_| gains)
         };
+        let from = best(first).unwrap_or(0);
         if plain.is_empty()
-            && let Some(candidate) = next(0, first, self.typical, SIZES)
+            && given.is_empty()
+            && let Some(size) = next(0, first, SIZES)
         {
-            return Some(candidate);
+            return Ok(Some(Candidate { size, typical: self.typical, calibrated: true }));
         }
-        let best = best(first).filter(|_| self.typical)?;
-        next(best, plain, false, PLAIN_SIZES)
+        if self.typical
+            && given.is_empty()
+            && let Some(size) = next(from, plain, OTHER_SIZES)
+        {
+            return Ok(Some(Candidate { size, typical: false, calibrated: true }));
+        }
+        if self.calibrate != Calibrating::Joint {
+            return Ok(None);
+        }
+        let calibrated = &done[..first.len() + plain.len()];
+        let chosen = self.choose(calibrated, &self.scored(bases, rows, calibrated)?);
+        let at = chosen.checked_sub(first.len()).map_or(chosen, |plain| from + plain);
+        // Where the first is no better than it is with calibrators, larger ones are not either.
+        let gains = given.iter().all(|climb| climb.best_validation > calibrated[chosen].best_validation);
+        let typical = calibrated[chosen].candidate.typical;
+        Ok(next(at, given, OTHER_SIZES).filter(|_| gains).map(|size| Candidate {
+            size,
+            typical,
+            calibrated: false,
+        }))
     }
 
-    /// How many of the candidates are as they were asked for, and not without combinations to see whether that is better.
-    fn n_first(&self, done: &[Climb]) -> usize {
-        done.iter().take_while(|climb| climb.candidate.typical == self.typical).count()
+    /// The candidates as they were asked for, those without combinations to see whether that is better, and those without calibrators.
+    fn stages<'a>(&self, done: &'a [Climb]) -> [&'a [Climb]; 3] {
+        let is_calibrated = |climb: &&Climb| climb.candidate.calibrated;
+        let (calibrated, given) = done.split_at(done.iter().take_while(is_calibrated).count());
+        let is_first = |climb: &&Climb| climb.candidate.typical == self.typical;
+        let (first, plain) = calibrated.split_at(calibrated.iter().take_while(is_first).count());
+        [first, plain, given]
     }
 
     /// How many steps a candidate takes at most.
@@ -404,45 +438,68 @@ impl Learner {
         }
     }
 
-    /// Chooses among the sizes, and makes a model of it.
-    fn finish(&self, base: &Model, train: &Examples, valid: &Examples, climbs: &[Climb]) -> Result<Learned> {
-        let mut scored: Vec<(Problem, Vec<f64>)> = Vec::new();
-        for climb in climbs {
-            let mut task = Task::new(self, climb.candidate, base, train)?;
+    /// What each candidate comes to, with the log-likelihood of every validation row.
+    fn scored(
+        &self,
+        bases: &Bases,
+        [train, valid]: [&Examples; 2],
+        climbs: &[Climb],
+    ) -> Result<Vec<(Problem, Vec<f64>)>> {
+        let scored = |climb: &Climb| {
+            let mut task = Task::new(self, climb.candidate, bases, train)?;
             task.settle(&mut climb.best.clone())?;
-            let problem = task.problem;
-            let rows = problem.rows(valid, false);
-            let scores = problem.log_likelihoods(&climb.best, &rows);
-            scored.push((problem, scores));
-        }
+            let scores = task.problem.log_likelihoods(&climb.best, &task.problem.rows(valid, false));
+            Ok((task.problem, scores))
+        };
+        climbs.iter().map(scored).collect()
+    }
+
+    /// Which candidate it is to be.
+    fn choose(&self, climbs: &[Climb], scored: &[(Problem, Vec<f64>)]) -> usize {
         let scores: Vec<&[f64]> = scored.iter().map(|(_, scores)| &scores[..]).collect();
-        let n_first = self.n_first(climbs);
-        let mut chosen = simplest_of_the_best(&scores[..n_first]);
-        if n_first < scores.len() {
-            // Combinations are left out only where that is better with fewer numbers, or clearly better.
-            let plain = n_first + simplest_of_the_best(&scores[n_first..]);
-            let (gain, error) = difference(scores[plain], scores[chosen]);
-            let has_fewer = climbs[plain].parameters.len() < climbs[chosen].parameters.len();
-            let enough = if has_fewer { 0.0 } else { CLEARLY * error };
-            chosen = if gain > enough { plain } else { chosen };
+        let mut chosen = None;
+        let mut n_seen = 0;
+        for stage in self.stages(climbs).into_iter().filter(|stage| !stage.is_empty()) {
+            let other = n_seen + simplest_of_the_best(&scores[n_seen..][..stage.len()]);
+            n_seen += stage.len();
+            // Leaving out combinations has to be better with fewer numbers, or clearly better; leaving out calibrators, clearly better.
+            let is_better = |chosen: usize| {
+                let (gain, error) = difference(scores[other], scores[chosen]);
+                let has_fewer = climbs[other].parameters.len() < climbs[chosen].parameters.len();
+                let is_enough = has_fewer && climbs[other].candidate.calibrated;
+                gain > if is_enough { 0.0 } else { CLEARLY * error }
+            };
+            if chosen.is_none_or(is_better) {
+                chosen = Some(other);
+            }
         }
+        chosen.expect("a candidate at least")
+    }
+
+    /// Chooses among the candidates, and makes a model of it.
+    fn finish(&self, bases: &Bases, rows: [&Examples; 2], climbs: &[Climb]) -> Result<Learned> {
+        let scored = self.scored(bases, rows, climbs)?;
+        let chosen = self.choose(climbs, &scored);
         let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
+        let base = bases.of(climb.candidate);
+        let [train, valid] = rows;
         let rows = problem.rows(valid, false);
         let relearned = base.rules().iter().map(|rule| self.relearns(rule)).collect::<Vec<bool>>();
         let Readable { model, parameters, gains } = readable(base, &relearned, problem, &climb.best, &rows)?;
         Ok(Learned {
             model,
             size: climb.candidate.size,
+            calibrated: climb.candidate.calibrated && self.calibrate != Calibrating::Given,
             curve: climb.curve.clone(),
             validation: problem.mean(&parameters, &rows),
             validation_before_rounding: climb.best_validation,
             beliefs_alone: self.baseline(
-                &base.without_rules()?.without_calibrators(),
+                &bases.calibrated.without_rules()?.without_calibrators(),
                 train,
                 valid,
                 Calibrating::Given,
             )?,
-            base_alone: self.baseline(base, train, valid, self.calibrate)?,
+            base_alone: self.baseline(&bases.calibrated, train, valid, self.calibrate)?,
             gains,
         })
     }
@@ -456,8 +513,9 @@ impl Learner {
         calibrate: Calibrating,
     ) -> Result<f64> {
         let settings = Self { calibrate, learn_probabilities: false, relearn: false, ..self.clone() };
-        let nothing = Candidate { size: Size::NOTHING, typical: false };
-        let Task { problem, start, .. } = Task::new(&settings, nothing, base, train)?;
+        let nothing = Candidate { size: Size::NOTHING, typical: false, calibrated: true };
+        let bases = Bases { given: base.clone(), calibrated: base.clone() };
+        let Task { problem, start, .. } = Task::new(&settings, nothing, &bases, train)?;
         Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
     }
 }

@@ -65,6 +65,7 @@ pub(crate) struct Problem {
     pub(crate) n_parameters: usize,
     /// Room that is not in use: to ask for it anew for each batch takes longer than to sweep.
     pub(crate) spare: Mutex<Vec<Sweep>>,
+    pub(crate) spare_tables: Mutex<Vec<Tables>>,
 }
 
 /// A learned rule, and the labels that it is not connected with: where their q, all 1, are among the parameters.
@@ -118,14 +119,22 @@ impl Problem {
 
     /// The mean log-likelihood of some rows.
     pub(crate) fn value(&self, parameters: &[f64], data: &Rows, rows: &[usize]) -> f64 {
-        let sums = self.sums(parameters, &self.tables(parameters), data, rows, false);
+        let sums = self.evaluate(parameters, data, rows);
         if sums.weight > 0.0 { sums.objective / sums.weight } else { 0.0 }
     }
 
     /// The log-likelihood of every row of which something is known.
     pub(crate) fn log_likelihoods(&self, parameters: &[f64], data: &Rows) -> Vec<f64> {
         let rows: Vec<usize> = (0..data.n_rows).collect();
-        self.sums(parameters, &self.tables(parameters), data, &rows, false).rows
+        self.evaluate(parameters, data, &rows).rows
+    }
+
+    /// The sums of some rows, without gradients.
+    fn evaluate(&self, parameters: &[f64], data: &Rows, rows: &[usize]) -> Sums {
+        let tables = self.tables(parameters);
+        let sums = self.sums(parameters, &tables, data, rows, false);
+        self.put_back(tables);
+        sums
     }
 
     /// The mean log-likelihood of all rows.
@@ -144,6 +153,7 @@ impl Problem {
         let tables = self.reaching_tables(parameters);
         let mut sums = self.sums(parameters, &tables, data, rows, true);
         if sums.weight == 0.0 {
+            self.put_back(tables);
             return 0.0;
         }
         let mut own = sums.parameters;
@@ -161,6 +171,7 @@ impl Problem {
         } else {
             self.rule_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
         }
+        self.put_back(tables);
         gradient.iter_mut().zip(&own).for_each(|(slot, own)| *slot += scale * own);
         sums.objective / sums.weight
     }

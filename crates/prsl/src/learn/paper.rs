@@ -209,7 +209,7 @@ pub(crate) fn loopy_tree(sizes: &[usize], scopes: &[Vec<usize>]) -> Result<Cliqu
 #[cfg(test)]
 mod tests {
     use super::super::climb::{Climb, Pace};
-    use super::super::task::{Candidate, Size, Task};
+    use super::super::task::{Bases, Candidate, Size, Task};
     use super::super::{Examples, Learner};
     use super::*;
     use crate::{BeliefMatrix, Model, Normalize};
@@ -231,11 +231,12 @@ mod tests {
             truths.push(sizes.map(|size| rng.random_bool(0.9).then(|| rng.random_range(0..size))).to_vec());
         }
         let examples = Examples::new(beliefs, truths).unwrap();
-        let candidate = Candidate { size: Size::Paper { rules: 8 }, typical: false };
+        let candidate = Candidate { size: Size::Paper { rules: 8 }, typical: false, calibrated: true };
+        let bases = Bases { given: model.clone(), calibrated: model };
         let climb = |is_joint: bool| {
             let settings =
                 Learner { paper: Paper { labels_per_rule: 3, ..Paper::default() }, ..Learner::paper() };
-            let mut task = Task::new(&settings, candidate, &model, &examples).unwrap();
+            let mut task = Task::new(&settings, candidate, &bases, &examples).unwrap();
             let few = task.few.as_mut().unwrap();
             assert!(few.is_joint);
             if !is_joint {

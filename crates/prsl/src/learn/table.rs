@@ -4,6 +4,8 @@
 //! Both go label by label, products from the fastest on and sums from the slowest on, so that they run along neighboring entries
 //! while tables are large.
 
+use std::borrow::Cow;
+
 use pulp::Arch;
 
 /// A label of a table.
@@ -20,6 +22,8 @@ pub(crate) struct Fit {
     axes: Vec<Axis>,
     /// The first label that is kept.
     pub(crate) first: usize,
+    /// Whether it is the larger one itself.
+    is_whole: bool,
     /// For each entry of a table over the labels that are kept, in the order of the larger one: that of the smaller one.
     entries: Vec<u32>,
     /// The same for each entry of the larger one from the first label that is kept on; empty if it is large, where going label by
@@ -38,11 +42,18 @@ impl Fit {
         let first = axes.iter().position(|axis| axis.is_kept).unwrap_or(axes.len());
         let n_entries = axes[first..].iter().fold(1_usize, |product, axis| product.saturating_mul(axis.size));
         let direct = if n_entries <= SMALL { projection(sizes, &labels[first..], own) } else { Vec::new() };
-        Self { axes, first, entries: projection(sizes, &kept, own), direct }
+        Self { axes, first, is_whole: labels == own, entries: projection(sizes, &kept, own), direct }
     }
 
     /// Multiplies a table over the larger one's labels, all of them or from the first that is kept on.
     pub(crate) fn multiply(&self, product: &mut [f64], factors: &[f64]) {
+        if self.is_whole {
+            Arch::new().dispatch(
+                #[inline(always)]
+                || multiply_blocks(product, factors, factors.len(), &[0]),
+            );
+            return;
+        }
         if !self.direct.is_empty() {
             for run in product.chunks_exact_mut(self.direct.len()) {
                 run.iter_mut().zip(&self.direct).for_each(|(slot, &entry)| *slot *= factors[entry as usize]);
@@ -54,17 +65,20 @@ impl Fit {
     }
 
     /// The sums of a larger table by entry of the smaller one.
-    pub(crate) fn sum_out(&self, table: &[f64]) -> Vec<f64> {
+    pub(crate) fn sum_out<'a>(&self, table: &'a [f64]) -> Cow<'a, [f64]> {
+        if self.is_whole {
+            return Cow::Borrowed(table);
+        }
         let mut sums = vec![0.0; self.entries.len()];
         if !self.direct.is_empty() {
             for run in table.chunks_exact(self.direct.len()) {
                 run.iter().zip(&self.direct).for_each(|(x, &entry)| sums[entry as usize] += x);
             }
-            return sums;
+            return Cow::Owned(sums);
         }
         let in_order = sum_out(table, &self.axes);
         self.entries.iter().zip(in_order).for_each(|(&entry, sum)| sums[entry as usize] = sum);
-        sums
+        Cow::Owned(sums)
     }
 
     /// The sums of a larger table over the labels of the smaller one.
@@ -176,6 +190,48 @@ pub(crate) fn sum_out(table: &[f64], axes: &[Axis]) -> Vec<f64> {
         }
     }
     sums.unwrap_or_else(|| table.to_vec())
+}
+
+/// A table with one more label, which is the slowest: everything times each of its numbers.
+pub(crate) fn outer_product(numbers: &[f64], table: &[f64], product: &mut Vec<f64>) {
+    product.clear();
+    Arch::new().dispatch(
+        #[inline(always)]
+        || numbers.iter().for_each(|number| product.extend(table.iter().map(|x| x * number))),
+    );
+}
+
+/// The sum of the runs of a table, each times its weight.
+pub(crate) fn weighted_sum(weights: &[f64], table: &[f64], run: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; run];
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for (weight, run) in weights.iter().zip(table.chunks_exact(run)) {
+                sums.iter_mut().zip(run).for_each(|(sum, x)| *sum += weight * x);
+            }
+        },
+    );
+    sums
+}
+
+/// Σ ab, eight sums side by side.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            let ([a, b], [rest_a, rest_b]) = {
+                let (a, b) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+                ([a.0, b.0], [a.1, b.1])
+            };
+            let mut sums = [0.0; 8];
+            for (a, b) in a.iter().zip(b) {
+                (0..8).for_each(|l| sums[l] += a[l] * b[l]);
+            }
+            let rest: f64 = rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum();
+            sums.iter().sum::<f64>() + rest
+        },
+    )
 }
 
 /// Sums over a label: as many runs as it has categories, again and again, become one.

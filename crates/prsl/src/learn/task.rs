@@ -101,6 +101,21 @@ pub(crate) struct Candidate {
     pub(crate) size: Size,
     /// Whether typical combinations are learned.
     pub(crate) typical: bool,
+    /// Whether beliefs are calibrated, or taken as they are given.
+    pub(crate) calibrated: bool,
+}
+
+/// What is learned beside, as it is given and as it is calibrated.
+pub(crate) struct Bases {
+    pub(crate) given: Model,
+    pub(crate) calibrated: Model,
+}
+
+impl Bases {
+    /// The base of a candidate.
+    pub(crate) fn of(&self, candidate: Candidate) -> &Model {
+        if candidate.calibrated { &self.calibrated } else { &self.given }
+    }
 }
 
 /// Inhibition probabilities stay above this.
@@ -121,19 +136,23 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// What a candidate adds to `base`, which has calibrators already where they are to be learned.
+    /// What a candidate adds to its base, which has calibrators already where they are to be learned.
     pub(crate) fn new(
         settings: &Learner,
         candidate: Candidate,
-        base: &Model,
+        bases: &Bases,
         train: &Examples,
     ) -> Result<Self> {
-        let Candidate { size, typical } = candidate;
+        let Candidate { size, typical, calibrated } = candidate;
+        let base = bases.of(candidate);
         let sizes: Vec<usize> = base.labels().iter().map(|label| label.n_categories()).collect();
         let mut start = Start::default();
         let mut calibrations = Vec::with_capacity(sizes.len());
         for label in base.label_ids() {
-            calibrations.push(settings.calibration(base, label, train, &mut start));
+            calibrations.push(match calibrated {
+                true => settings.calibration(base, label, train, &mut start),
+                false => Calibration::Identity,
+            });
         }
         let is_loopy = settings.gradients == Gradients::Loopy;
         let experts: Vec<Vec<usize>> = base
@@ -152,13 +171,14 @@ impl Task {
         if let Size::Thin { width, rules_per_group, wide } = size {
             let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
             if rules_per_group > 0 {
-                let association = association(base, &calibrations, &start.parameters, train);
+                let association = association(&bases.calibrated, train);
                 let groups = thin_tree(&association, width, &expert_blocks(&of_experts));
                 let scopes: Vec<Vec<usize>> = experts.iter().chain(&groups).cloned().collect();
                 tree = CliqueTree::new(&sizes, &scopes)?;
                 for group in &groups {
+                    let group = tree.in_order(group);
                     for _ in 0..rules_per_group {
-                        rules.push(settings.learned(group, &sizes, train, &mut start, &mut rng));
+                        rules.push(settings.learned(&group, &sizes, train, &mut start, &mut rng));
                     }
                 }
             }
@@ -180,6 +200,7 @@ impl Task {
             is_loopy,
             n_parameters: 0,
             spare: Mutex::default(),
+            spare_tables: Mutex::default(),
         };
         let few = match size {
             Size::Thin { .. } => {
@@ -426,12 +447,7 @@ fn total(examples: &Examples) -> f64 {
 }
 
 /// How far labels go together beyond what the calibrated beliefs know.
-fn association(
-    model: &Model,
-    calibrations: &[Calibration],
-    parameters: &[f64],
-    train: &Examples,
-) -> Association {
+fn association(model: &Model, train: &Examples) -> Association {
     let blocks: Vec<std::ops::Range<usize>> = model.label_ids().map(|label| model.block(label)).collect();
     let of_category: Vec<(usize, usize)> = blocks
         .iter()
@@ -439,17 +455,15 @@ fn association(
         .flat_map(|(label, block)| (0..block.len()).map(move |category| (label, category)))
         .collect();
     let n_categories = of_category.len();
-    let mut beliefs = vec![0.0; train.n_rows() * n_categories];
+    let mut beliefs = Vec::with_capacity(train.n_rows() * n_categories);
     for row in 0..train.n_rows() {
-        for (label, block) in blocks.iter().enumerate() {
-            let given = &train.beliefs().row(row)[block.clone()];
-            let logs: Vec<f64> = match calibrations[label] {
-                Calibration::Identity => given.iter().map(|belief| belief.ln()).collect(),
-                _ => smooth_logs(given).collect(),
-            };
-            let first = row * n_categories + block.start;
-            calibrations[label]
-                .apply(parameters, &logs, |category, log| beliefs[first + category] = log.exp());
+        for label in model.label_ids() {
+            let given = train.beliefs().belief(row, label);
+            let first = beliefs.len();
+            beliefs.extend_from_slice(given);
+            if train.beliefs().origin(row, label) == BeliefOrigin::Classifier {
+                model.label(label).calibrator().calibrate(given, &mut beliefs[first..]);
+            }
         }
     }
     Association::new(train.n_rows(), &blocks, |row, at| {

@@ -123,6 +123,7 @@ fn case(seed: u64) -> Case {
         is_loopy: false,
         n_parameters,
         spare: Mutex::default(),
+        spare_tables: Mutex::default(),
     };
     problem.arrange(tree);
     Case { problem, parameters, rows }
