@@ -11,8 +11,8 @@ use super::table::{Fit, dot, outer_product, weighted_sum};
 
 /// Factors are divided by down to here; below, what they have multiplied may be lost.
 const LEAST_DIVISOR: f64 = 1e-100;
-/// From so many entries of all cliques on, rules are looked at in parallel.
-const LARGE: usize = 1 << 12;
+/// From so many entries of all cliques on, rules are looked at in parallel; fewer in tests, which see small problems only.
+const LARGE: usize = if cfg!(test) { 1 << 5 } else { 1 << 12 };
 
 /// A rule and its labels.
 #[derive(Clone, Debug)]
