@@ -11,7 +11,7 @@ use super::table::{Fit, dot, outer_product, weighted_sum};
 
 /// Factors are divided by down to here; below, what they have multiplied may be lost.
 const LEAST_DIVISOR: f64 = 1e-100;
-/// From so many entries of all cliques on, rules are looked at in parallel; fewer in tests, which see small problems only.
+/// From so many entries on, rules are looked at in parallel; fewer in tests, which see small problems only.
 const LARGE: usize = if cfg!(test) { 1 << 5 } else { 1 << 12 };
 
 /// A rule and its labels.
@@ -93,7 +93,7 @@ impl Problem {
             factors.clear();
             factors.extend(silent.iter().map(|silent| (1.0 - p) * silent + p * (1.0 - silent)));
         };
-        if self.is_large() {
+        if self.tree.n_entries >= LARGE {
             let rules = tables.silent.par_iter_mut().zip(tables.factors.par_iter_mut());
             rules.enumerate().for_each(fill);
         } else {
@@ -197,7 +197,7 @@ impl Problem {
                 self.add_mass_gradient(rule, parameters, silent, (&own, &ones), gradient);
             };
             let learned = rules.iter().copied().filter(|&rule| self.rules[rule].is_learned());
-            if !self.is_large() {
+            if clique.size < LARGE {
                 learned.for_each(|rule| add(rule, gradient));
                 continue;
             }
@@ -212,11 +212,6 @@ impl Problem {
                 gradient.iter_mut().zip(own).for_each(|(slot, own)| *slot += own);
             }
         }
-    }
-
-    /// Whether rules are worth a thread of their own.
-    fn is_large(&self) -> bool {
-        self.tree.n_entries >= LARGE
     }
 
     /// Adds the gradient of ln ∏ f of an assignment, so many times, in the q of labels that rules are not connected with: unless
