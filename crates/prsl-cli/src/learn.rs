@@ -81,7 +81,7 @@ pub struct Arguments {
     /// Rules about all labels at once; each doubles the time
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_ten)]
     wide: usize,
-    /// How beliefs are calibrated: together with the rules (or not, where that is clearly better), not at all (the base's \
+    /// How beliefs are calibrated: together with the rules (or not, where that is clearly better), not at all (the base's
     /// calibrators apply), or alone before the rules, by one of these methods [default: joint; with `--recipe paper`, none]
     #[arg(
         long,
