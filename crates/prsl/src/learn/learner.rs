@@ -316,7 +316,7 @@ impl Learner {
     }
 
     /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn and not too
-    /// large tables, unless a later one has wider groups and no more numbers.
+    /// large tables.
     fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
         let most = n_rare(train) / RARE_TRUTHS;
         let is_affordable = |size: &Size| {
@@ -325,12 +325,7 @@ impl Learner {
         let mut sizes: Vec<Size> = self.sizes.iter().map(|size| size.at_most(base.labels().len())).collect();
         let others = sizes.split_off(1);
         sizes.extend(others.into_iter().filter(is_affordable));
-        let numbers: Vec<usize> = sizes.iter().map(|size| size.n_parameters(base).unwrap_or(0)).collect();
-        let is_outdone = |at: usize| {
-            let is_wider = |later: usize| sizes[later].width() > sizes[at].width();
-            (at + 1..sizes.len()).any(|later| is_wider(later) && numbers[later] <= numbers[at])
-        };
-        (0..sizes.len()).filter(|&at| at == 0 || !is_outdone(at)).map(|at| sizes[at]).collect()
+        sizes
     }
 
     /// What to try next: larger sizes until some in a row gain nothing, then the best and larger ones without combinations, then
@@ -579,24 +574,22 @@ mod tests {
 
     #[test]
     fn sizes_with_too_large_tables_or_too_few_truths_are_left_out() {
-        let affordable = |n_labels: usize, n_categories: usize, n_rows: usize| {
+        let affordable = |n_categories: usize, n_rows: usize| {
             let names: Vec<String> = (0..n_categories).map(|category| format!("c{category}")).collect();
             let label =
                 |builder: crate::ModelBuilder, at: usize| builder.label(format!("l{at}"), names.clone());
-            let model = (0..n_labels).fold(Model::builder(), label).build().unwrap();
+            let model = (0..12).fold(Model::builder(), label).build().unwrap();
             let mut beliefs = BeliefMatrix::new(&model);
-            let even = vec![Some(1.0 / n_categories as f64); n_labels * n_categories];
+            let even = vec![Some(1.0 / n_categories as f64); 12 * n_categories];
             (0..n_rows).for_each(|_| beliefs.push(&even, Normalize::Always).unwrap());
-            let truths = (0..n_rows).map(|row| vec![Some(row % n_categories); n_labels]).collect();
+            let truths = (0..n_rows).map(|row| vec![Some(row % n_categories); 12]).collect();
             let examples = Examples::new(beliefs, truths).unwrap();
             Learner::default().affordable(&model, &examples).len()
         };
         let all = Learner::default().sizes.len();
-        assert_eq!(affordable(12, 2, 2000), all);
-        // One group of ten labels outdoes two of nine.
-        assert_eq!(affordable(10, 2, 2000), all - 1);
+        assert_eq!(affordable(2, 2000), all);
         // 12⁵ entries are too many, 12⁴ are not.
-        assert_eq!(affordable(12, 12, 2000), 3);
-        assert_eq!(affordable(12, 2, 1), 1);
+        assert_eq!(affordable(12, 2000), 3);
+        assert_eq!(affordable(2, 1), 1);
     }
 }

@@ -48,14 +48,6 @@ impl Size {
     /// Nothing new: only what is there already is learned.
     pub const NOTHING: Self = Self::Thin { width: 0, rules_per_group: 0, wide: 0 };
 
-    /// Labels of a group, less one; the paper's recipe has no groups.
-    pub(crate) fn width(self) -> usize {
-        match self {
-            Self::Thin { width, .. } => width,
-            Self::Paper { .. } => 0,
-        }
-    }
-
     /// How many inhibition probabilities it has, about; the paper's recipe sees to it that most of them are 1.
     pub(crate) fn n_parameters(self, model: &Model) -> Option<usize> {
         let (n_labels, n_categories) = (model.labels().len().max(1), model.n_categories());
