@@ -80,15 +80,7 @@ impl Default for Learner {
     fn default() -> Self {
         let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
         Self {
-            sizes: vec![
-                Size::NOTHING,
-                size(2, 1),
-                size(3, 1),
-                size(4, 2),
-                size(6, 4),
-                size(8, 8),
-                size(9, 14),
-            ],
+            sizes: vec![Size::NOTHING, size(2, 1), size(3, 1), size(4, 2), size(6, 4), size(9, 20)],
             steps: None,
             patience: None,
             batch: 40,
