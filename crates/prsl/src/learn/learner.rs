@@ -109,7 +109,7 @@ const RARE_TRUTHS: usize = 2;
 /// So many entries of all tables together, at most, for a size to be tried unasked.
 const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
 /// So many sizes in a row may gain nothing before the rest is left out, and so many where combinations or calibrators are left out.
-const SIZES: usize = 3;
+const SIZES: usize = 4;
 const OTHER_SIZES: usize = 1;
 /// More numbers instead of combinations have to gain so many standard errors, and beliefs as they are given instead of calibrators.
 const CLEARLY: f64 = 1.5;
@@ -277,7 +277,7 @@ impl Learner {
         let hidden = Hidden::new(&bases.calibrated, train);
         let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
         let sizes = self.affordable(base, train);
-        while let Some(candidate) = self.next(&sizes, bases, [train, valid], &progress.done)? {
+        while let Some(candidate) = self.next(&sizes, &progress.done) {
             let mut task = Task::new(self, candidate, bases, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
@@ -321,14 +321,8 @@ impl Learner {
     }
 
     /// What to try next: larger sizes until some in a row gain nothing, then the best and larger ones without combinations, then
-    /// what would be chosen, and larger ones as long as they gain, with the beliefs as they are given.
-    fn next(
-        &self,
-        sizes: &[Size],
-        bases: &Bases,
-        rows: [&Examples; 2],
-        done: &[Climb],
-    ) -> Result<Option<Candidate>> {
+    /// the best of all, and larger ones as long as they gain, with the beliefs as they are given.
+    fn next(&self, sizes: &[Size], done: &[Climb]) -> Option<Candidate> {
         let [first, plain, given] = self.stages(done);
         let next = |from: usize, tried: &[Climb], patience: usize| {
             let gains = best(tried).is_none_or(|best| tried.len() - best <= patience);
@@ -339,28 +333,21 @@ impl Learner {
             && given.is_empty()
             && let Some(size) = next(0, first, SIZES)
         {
-            return Ok(Some(Candidate { size, typical: self.typical, calibrated: true }));
+            return Some(Candidate { size, typical: self.typical, calibrated: true });
         }
         if self.typical
             && given.is_empty()
             && let Some(size) = next(from, plain, OTHER_SIZES)
         {
-            return Ok(Some(Candidate { size, typical: false, calibrated: true }));
-        }
-        if self.calibrate != Calibrating::Joint {
-            return Ok(None);
+            return Some(Candidate { size, typical: false, calibrated: true });
         }
         let calibrated = &done[..first.len() + plain.len()];
-        let chosen = self.choose(calibrated, &self.scored(bases, rows, calibrated)?);
-        let at = chosen.checked_sub(first.len()).map_or(chosen, |plain| from + plain);
+        let best = best(calibrated).filter(|_| self.calibrate == Calibrating::Joint)?;
+        let at = best.checked_sub(first.len()).map_or(best, |plain| from + plain);
         // Where the first is no better than it is with calibrators, larger ones are not either.
-        let gains = given.iter().all(|climb| climb.best_validation > calibrated[chosen].best_validation);
-        let typical = calibrated[chosen].candidate.typical;
-        Ok(next(at, given, OTHER_SIZES).filter(|_| gains).map(|size| Candidate {
-            size,
-            typical,
-            calibrated: false,
-        }))
+        let gains = given.iter().all(|climb| climb.best_validation > calibrated[best].best_validation);
+        let size = next(at, given, OTHER_SIZES).filter(|_| gains)?;
+        Some(Candidate { size, typical: calibrated[best].candidate.typical, calibrated: false })
     }
 
     /// The candidates as they were asked for, those without combinations to see whether that is better, and those without calibrators.
