@@ -173,6 +173,7 @@ impl Task {
             if rules_per_group > 0 {
                 let association = association(&bases.calibrated, train);
                 let groups = thin_tree(&association, width, &expert_blocks(&of_experts));
+                let groups = known_parts(groups, train);
                 let scopes: Vec<Vec<usize>> = experts.iter().chain(&groups).cloned().collect();
                 tree = CliqueTree::new(&sizes, &scopes)?;
                 for group in &groups {
@@ -471,6 +472,13 @@ fn association(model: &Model, train: &Examples) -> Association {
         let truth = train.truths()[row][label]?;
         Some(f64::from(u8::from(truth == category)) - beliefs[row * n_categories + at])
     })
+}
+
+/// Groups without labels of which nothing is ever known: what they mean is for the experts' rules to say.
+fn known_parts(mut groups: Vec<Vec<usize>>, train: &Examples) -> Vec<Vec<usize>> {
+    groups.iter_mut().for_each(|group| group.retain(|&label| train.n_seen(LabelId::new(label)) > 0));
+    groups.retain(|group| group.len() > 1);
+    groups
 }
 
 /// The cliques of the experts' rules, by connected part.
