@@ -340,11 +340,15 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
     }
     let top = if posterior.is_ok() { oracle.top(row, 2) } else { Vec::new() };
     for (joint, rank) in [(&explanation.best, 0), (&explanation.runner_up, 1)] {
-        let expected =
-            top.get(rank).map(|found| (found.log_weight - explanation.log_evidence.unwrap()).exp());
-        near(joint.as_ref().map(|joint| joint.probability), expected, "a joint probability")?;
-        // Of several equally probable ones it may be another, but it has to weigh what it says.
-        if let Some(joint) = joint {
+        let expected = top.get(rank);
+        ensure(joint.is_some() == expected.is_some(), || format!("joint explanation {rank}"))?;
+        if let (Some(joint), Some(expected)) = (joint, expected) {
+            // The search does not tell weights apart that are closer than this.
+            let [found, best] = [joint.log_weight, expected.log_weight];
+            ensure(close(found, best, 10.0 * EXACT), || format!("a joint weighs {found} instead of {best}"))?;
+            let probability = (found - explanation.log_evidence.unwrap()).exp();
+            near(Some(joint.probability), Some(probability), "a joint probability")?;
+            // Of several equally probable ones it may be another, but it has to weigh what it says.
             let place = |(label, choice): (&prsl::Label, &prsl::Choice)| {
                 assert_eq!(label.name(), choice.label);
                 label.find_category(&choice.category).unwrap().index()

@@ -3,6 +3,8 @@
 //! A truth is drawn from each belief, and the belief itself gives way to what the classifier says on average. So what is learned
 //! tells the label from the others, as it has to where the classifier is gone.
 
+use std::borrow::Cow;
+
 use rand::SeedableRng;
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
@@ -37,8 +39,11 @@ impl<'a> Hidden<'a> {
         Self { model, usual: model.label_ids().filter(is_hidden).filter_map(usual).collect() }
     }
 
-    /// The rows with truths that are drawn.
-    pub(crate) fn draw(&self, examples: &Examples, seed: u64) -> Result<Examples> {
+    /// The rows with truths that are drawn, as they are where no label is hidden.
+    pub(crate) fn draw<'e>(&self, examples: &'e Examples, seed: u64) -> Result<Cow<'e, Examples>> {
+        if self.usual.is_empty() {
+            return Ok(Cow::Borrowed(examples));
+        }
         let (mut beliefs, mut truths) = (examples.beliefs().clone(), examples.truths().to_vec());
         for (label, usual) in &self.usual {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -50,7 +55,7 @@ impl<'a> Hidden<'a> {
                 beliefs.replace(row, *label, usual);
             }
         }
-        Examples::new(beliefs, truths)?.with_weights(examples.weights().to_vec())
+        Examples::new(beliefs, truths)?.with_weights(examples.weights().to_vec()).map(Cow::Owned)
     }
 }
 
