@@ -1,7 +1,7 @@
 //! `calibrate` statements.
 
+use super::cursor::{Cursor, Parsed};
 use super::lex::{Kind, Sign};
-use super::parse::{Cursor, Parsed};
 use crate::calibrate::{CalibrationProblem, Calibrator, Confusion, Dirichlet, Isotonic};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::error::{Error, Result};

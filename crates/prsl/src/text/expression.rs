@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::cursor::{Cursor, Parsed};
 use super::lex::{Kind, Sign};
-use super::parse::{Cursor, Parsed};
 use crate::diagnostic::Diagnostic;
 use crate::formula::{Bound, Formula, MAX_DEPTH};
 

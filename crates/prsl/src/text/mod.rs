@@ -1,6 +1,7 @@
 //! The text format `.prsl`: rules that a domain expert can read, check and keep in version control.
 
 mod calibrator;
+mod cursor;
 mod expression;
 mod format;
 mod lex;
