@@ -88,7 +88,8 @@ impl Factors {
 
     /// The network for these forms of the rules: its shape alone, or with the numbers of its tables.
     pub(crate) fn network(&self, forms: &[Form], split: Split, filled: Filled) -> Result<Network> {
-        let mut network = Network { variables: Vec::new(), leaves: Vec::new(), of_label: Vec::new() };
+        let mut network =
+            Network { variables: Vec::new(), leaves: Vec::new(), of_label: Vec::new(), signed: Vec::new() };
         for label in self.model.label_ids() {
             let n_states = self.states.representatives[label.index()].len();
             // A label that no rule speaks about keeps its belief: nothing to infer.
@@ -173,6 +174,7 @@ fn add_fired(network: &mut Network, fired: usize, rule: RuleId, q: &[(LabelId, V
 /// ```
 fn add_signed(network: &mut Network, split: usize, rule: RuleId, q: &[(LabelId, Vec<f64>)]) {
     network.variables[split] = Variable { n_states: 2, kind: Kind::Plain };
+    network.signed.push((rule, split));
     for (label, q) in q {
         let table = q.iter().flat_map(|&q| [1.0, q]).collect();
         let variables = network.of_label[label.index()].into_iter().chain([split]).collect();
@@ -202,6 +204,8 @@ pub(crate) struct Network {
     pub(crate) leaves: Vec<Leaf>,
     /// The variable of each label, none for a label of one state.
     pub(crate) of_label: Vec<Option<usize>>,
+    /// The rules that are taken apart with signs, and their variables.
+    pub(crate) signed: Vec<(RuleId, usize)>,
 }
 
 impl Network {

@@ -23,6 +23,8 @@ pub(crate) struct Table {
     pub(crate) derivative: usize,
     /// Whether it is the same for every row.
     pub(crate) fixed: bool,
+    /// Whether its terms show how much of Z a rule with signs takes away.
+    pub(crate) watched: bool,
 }
 
 /// Offsets into the two tables that are joined and into their result.
@@ -184,6 +186,12 @@ impl Outline {
         Some(outline)
     }
 
+    /// Whether a table that depends on the row has this variable.
+    pub(crate) fn meets_a_row(&self, variable: usize) -> bool {
+        let has = |table: &OutlineTable| table.variables[variable / 64] >> (variable % 64) & 1 == 1;
+        self.tables.iter().any(|table| !table.fixed && has(table))
+    }
+
     /// Joins the two tables with `variable` whose result is smallest.
     fn join_cheapest(&mut self, network: &Network, variable: usize, users: &mut [Vec<usize>]) {
         // The cheapest pair is among the small ones; all pairs of a long list would take too long.
@@ -320,9 +328,24 @@ impl Plan {
         plan
     }
 
+    /// Watches the smallest table with this variable that depends on the row.
+    pub(crate) fn watch(&mut self, variable: usize) {
+        let has = |table: &&mut Table| !table.fixed && table.variables.contains(&variable);
+        let smallest = self.tables.iter_mut().filter(has).min_by_key(|table| table.size);
+        smallest.expect("rules with signs are put together when a row has come").watched = true;
+    }
+
     fn add(&mut self, variables: Vec<usize>, sizes: Vec<usize>, fixed: bool) -> usize {
         let size = sizes.iter().product();
-        self.tables.push(Table { variables, sizes, size, offset: self.size, derivative: 0, fixed });
+        self.tables.push(Table {
+            variables,
+            sizes,
+            size,
+            offset: self.size,
+            derivative: 0,
+            fixed,
+            watched: false,
+        });
         self.size += size;
         self.tables.len() - 1
     }

@@ -45,19 +45,9 @@ pub(crate) struct Runner<S> {
     limits: Limits,
     /// A row whose sums over different labels differ by more than this has lost digits to signs.
     consistent: f64,
-    /// What Z is the difference of, if a nearly hard rule has signs.
-    magnitude: Option<Magnitude<S>>,
     pub(super) one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
     pub(super) eight: Pool<Workspace<S, 8>>,
-}
-
-/// The model in which nearly hard rules with signs add what they should take away.
-struct Magnitude<S> {
-    weights: Vec<[f64; 2]>,
-    /// ln of what its Z is at most.
-    log_largest: f64,
-    pool: Pool<Workspace<S, 1>>,
 }
 
 /// What a sweep says about one row: for every category its share of Z (or the best weight with it), up to a
@@ -97,33 +87,10 @@ impl Compilation {
 
     /// Whether any rule is taken apart with signs.
     pub(crate) fn is_signed(&self) -> bool {
-        self.signed().any(|signed| signed)
-    }
-
-    /// Of each rule whether it is taken apart with signs.
-    fn signed(&self) -> impl Iterator<Item = bool> {
         let apart = |(factor, form): (&Factor, &Form)| {
             *form == Form::Apart && matches!(factor.shape, Shape::RankOne(_))
         };
-        let signs = self.best.split() == Split::Signed;
-        self.factors.list.iter().zip(&self.best.forms).map(move |pair| signs && apart(pair))
-    }
-
-    /// None if no nearly hard rule has signs.
-    fn magnitude<S>(&self, pool: Pool<Workspace<S, 1>>) -> Option<Magnitude<S>> {
-        let takes_away = |(factor, signed): (&Factor, bool)| {
-            let [silent, fired] = factor.weights;
-            signed && silent < NEARLY_HARD * fired
-        };
-        let list = || self.factors.list.iter().zip(self.signed());
-        // With signs a rule is fired + (silent − fired) Q.
-        let size = |rule: (&Factor, bool)| match (takes_away(rule), rule.0.weights) {
-            (true, [silent, fired]) => [2.0 * fired - silent, fired],
-            (false, weights) => weights,
-        };
-        let weights: Vec<[f64; 2]> = list().map(size).collect();
-        let log_largest = weights.iter().map(|[silent, fired]| silent.max(*fired).ln()).sum();
-        list().any(takes_away).then_some(Magnitude { weights, log_largest, pool })
+        self.best.split() == Split::Signed && self.factors.list.iter().zip(&self.best.forms).any(apart)
     }
 
     /// The same plan without signs.
@@ -141,7 +108,13 @@ impl Compilation {
             return Err(self.too_costly(cost));
         }
         let network = self.best.network(&self.factors)?;
-        let plan = self.best.outline.plan(&network);
+        let mut plan = self.best.outline.plan(&network);
+        for &(rule, variable) in &network.signed {
+            let [silent, fired] = self.factors.list[rule.index()].weights;
+            if silent < NEARLY_HARD * fired {
+                plan.watch(variable);
+            }
+        }
         if plan.cost.bytes > memory {
             return Err(self.too_costly(plan.cost));
         }
@@ -157,7 +130,6 @@ impl Compilation {
             states: self.factors.states.clone(),
             weights: self.factors.list.iter().map(|factor| factor.weights).collect(),
             belief_leaves,
-            magnitude: self.magnitude(Pool::new(workspaces(1.0))),
             one: Pool::new(workspaces(1.0)),
             four: Pool::new(workspaces(4.0)),
             eight: Pool::new(workspaces(8.0)),
@@ -260,9 +232,8 @@ impl<S: Semiring> Runner<S> {
             |workspace| {
                 let [mut log_total] = self.collect(workspace, &[row]);
                 workspace.distribute(&self.plan, &self.leaves, Back::All);
-                let [error] = self.inconsistency(workspace);
-                let error = error.max(self.rounding(row, log_total));
                 let masses = self.masses(workspace, row, 0, &mut log_total);
+                let [error] = self.inconsistency(workspace);
                 (Answer { masses, log_total }, self.agreement(workspace), error)
             },
         )
@@ -373,9 +344,7 @@ impl<S: Semiring> Runner<S> {
             .enumerate()
             .map(|(lane, row)| {
                 let mut log_total = log_totals[lane];
-                let consistent = self.is_consistent(inconsistency[lane])
-                    && self.is_consistent(self.rounding(row, log_total));
-                if workspace.is_suspicious(lane) || !consistent {
+                if workspace.is_suspicious(lane) || !self.is_consistent(inconsistency[lane]) {
                     return None;
                 }
                 let masses = self.masses(workspace, row, lane, &mut log_total);
@@ -412,9 +381,12 @@ impl<S: Semiring> Runner<S> {
         unspoken.map(|label| row[self.model.block(label)].iter().sum::<f64>().ln()).sum()
     }
 
-    /// The largest relative difference between Z and the sum over a label's categories that it equals.
+    /// How far Z may be off, relative to it.
+    ///
+    /// That is the largest difference to the sum over a label's categories that it equals. Where a single rule leaves but a few
+    /// units in the last place, these sums may agree by chance: what they are differences of tells.
     fn inconsistency<R: Semiring, const L: usize>(&self, workspace: &Workspace<R, L>) -> [f64; L] {
-        let mut worst = [0.0; L];
+        let mut worst = workspace.magnitude().map(|magnitude| magnitude * f64::EPSILON);
         for &leaf in self.belief_leaves.iter().flatten() {
             let difference = workspace.inconsistency(&self.plan, leaf);
             for l in 0..L {
@@ -423,20 +395,6 @@ impl<S: Semiring> Runner<S> {
             }
         }
         worst.map(|worst| if worst.is_nan() { f64::INFINITY } else { worst })
-    }
-
-    /// How far Z may be off, relative to it, because of what nearly hard rules take away.
-    ///
-    /// Where a single rule leaves but a few units in the last place, sums over different labels may agree by chance.
-    fn rounding(&self, row: &[f64], log_total: f64) -> f64 {
-        let error = |log_size: f64| (log_size - log_total).exp() * f64::EPSILON;
-        let Some(magnitude) = &self.magnitude else { return 0.0 };
-        if error(magnitude.log_largest) <= self.consistent {
-            return 0.0;
-        }
-        let workspace = || Workspace::new(&self.plan, &self.leaves, &magnitude.weights);
-        let [log_size] = magnitude.pool.with(workspace, |workspace| self.collect(workspace, &[row]));
-        error(log_size)
     }
 
     /// For every category its belief times the derivative of the total, per label divided by the largest.

@@ -11,6 +11,7 @@ use super::order::{Graph, HEURISTICS, Order};
 use super::plan::{Outline, Plan};
 use crate::error::{Error, Result};
 use crate::infer::factor::Factors;
+use crate::rule::RuleId;
 
 /// Work is counted in units of about a nanosecond. The search stops when it has cost about as much as this many
 /// rows of the best plan so far ...
@@ -55,6 +56,19 @@ impl Best {
         self.split
     }
 
+    /// The same with rules as tables that would be taken apart and put together again before a row comes: that saves nothing, and
+    /// no sum shows the digits that signs cost there.
+    fn settled(mut self, factors: &Factors) -> Result<Self> {
+        let network = factors.network(&self.forms, self.split, Filled::No)?;
+        let is_lost = |&&(_, variable): &&(RuleId, usize)| !self.outline.meets_a_row(variable);
+        let lost: Vec<RuleId> = network.signed.iter().filter(is_lost).map(|&(rule, _)| rule).collect();
+        if lost.is_empty() {
+            return Ok(self);
+        }
+        lost.iter().for_each(|rule| self.forms[rule.index()] = Form::Table);
+        self.with_split(factors, self.split)?.settled(factors)
+    }
+
     /// The same rules in the same order, taken apart in another way.
     pub(crate) fn with_split(&self, factors: &Factors, split: Split) -> Result<Best> {
         let network = factors.network(&self.forms, split, Filled::No)?;
@@ -87,7 +101,7 @@ pub(crate) fn search(factors: &Factors, maximum: bool, split: Split) -> Result<B
     }
     search.anneal(&choices)?;
     let best = search.best.expect("at least one choice of forms was tried");
-    Ok(Best { forms: best.forms, order: best.order, split, outline: best.outline })
+    Best { forms: best.forms, order: best.order, split, outline: best.outline }.settled(factors)
 }
 
 /// Tables up to some size, everything larger taken apart: a few thresholds to start from.

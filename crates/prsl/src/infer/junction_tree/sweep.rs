@@ -29,6 +29,8 @@ pub(crate) struct Workspace<S, const L: usize> {
     masses: Vec<[Lane<L>; 2]>,
     /// Rows in which something may have underflowed.
     suspicious: [bool; L],
+    /// The most that the terms of a watched table are larger than Z, which is their sum.
+    magnitude: Lane<L>,
     semiring: std::marker::PhantomData<S>,
 }
 
@@ -51,6 +53,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             weights: weights.iter().map(|pair| pair.map(|weight| [weight; L])).collect(),
             masses: vec![[[S::ZERO; L]; 2]; weights.len()],
             suspicious: [false; L],
+            magnitude: [0.0; L],
             semiring: std::marker::PhantomData,
         };
         workspace.fill_fixed(plan, leaves);
@@ -118,6 +121,11 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         self.suspicious[lane]
     }
 
+    /// The most by which the terms of a watched table are larger than Z, which is their sum.
+    pub(crate) fn magnitude(&self) -> Lane<L> {
+        self.magnitude
+    }
+
     /// Runs all steps that depend on the rows; ln Z of each lane.
     pub(crate) fn collect(&mut self, plan: &Plan) -> [f64; L] {
         self.suspicious = [false; L];
@@ -142,6 +150,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
 
     /// Runs the steps backward: the derivative of Z in every table, up to a power of two per table and lane.
     pub(crate) fn distribute(&mut self, plan: &Plan, leaves: &[Leaf], back: Back) {
+        self.magnitude = [1.0; L];
         for &root in &plan.roots {
             self.derivatives[plan.tables[root].derivative] = [S::ONE; L];
             self.exponents[root][DERIVATIVE] = [0; L];
@@ -158,20 +167,24 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
 
     /// How far the label's own sum Σ belief · derivative is from Z, relative to it: nothing but rounding.
     pub(crate) fn inconsistency(&self, plan: &Plan, leaf: usize) -> Lane<L> {
-        let (table, root) = (&plan.tables[leaf], plan.root_of[leaf]);
+        self.share(plan, leaf, |term| term).map(|share| (share - 1.0).abs())
+    }
+
+    /// Σ value · derivative of a table's entries in terms of Z, each made into whatever `term` makes of it.
+    fn share(&self, plan: &Plan, table: usize, term: impl Fn(f64) -> f64) -> Lane<L> {
+        let (root, [value, derivative]) = (plan.root_of[table], self.exponents[table]);
         let mut sum = [0.0; L];
+        let table = &plan.tables[table];
         for (value, derivative) in self.value(table).iter().zip(self.derivative(table)) {
             for l in 0..L {
-                sum[l] += value[l] * derivative[l];
+                sum[l] += term(value[l] * derivative[l]);
             }
         }
         let total = self.values[plan.tables[root].offset];
-        let mut difference = [0.0; L];
-        for l in 0..L {
-            let exponent = self.exponents[leaf][DERIVATIVE][l] - self.exponents[root][VALUE][l];
-            difference[l] = (sum[l] * f64::from(exponent).exp2() / total[l] - 1.0).abs();
-        }
-        difference
+        std::array::from_fn(|l| {
+            let exponent = value[l] + derivative[l] - self.exponents[root][VALUE][l];
+            sum[l] * f64::from(exponent).exp2() / total[l]
+        })
     }
 
     /// The masses of the rules that are given as tables.
@@ -260,6 +273,14 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                         let scaled = scale::<S, L>(slots, largest[place], &mut self.suspicious);
                         self.exponents[this][DERIVATIVE] =
                             plus(plus(exponent, self.exponents[other][VALUE]), scaled);
+                    }
+                }
+                for table in [*a, *b].into_iter().filter(|&table| plan.tables[table].watched) {
+                    let share = self.share(plan, table, f64::abs);
+                    for l in 0..L {
+                        // Not a number counts as large.
+                        let share = if share[l].is_nan() { f64::INFINITY } else { share[l].abs() };
+                        self.magnitude[l] = self.magnitude[l].max(share);
                     }
                 }
             }
