@@ -45,8 +45,8 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         Rules about groups of labels that hang together as a thin tree (exact at any number of labels), or as in the paper.
     width : "auto" or int
         Labels of a group, less one.
-    wide : int
-        Rules about all labels; each doubles the time.
+    wide : "auto" or int
+        Rules about all labels, each of which doubles the time; "auto" has one where that helps.
     typical : bool
         Whether combinations of categories that are typical are learned too, where they help.
     calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
@@ -106,7 +106,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         *,
         recipe: str = "thin",
         width: int | str = "auto",
-        wide: int = 0,
+        wide: int | str = "auto",
         typical: bool = True,
         calibration: str = "joint",
         learn_probabilities: bool = False,
@@ -401,7 +401,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
             "recipe": "thin" if n_rules == 0 else self.recipe,
             "rules": n_rules,
             "width": width,
-            "wide": 0 if n_rules == 0 else self.wide,
+            "wide": 0 if n_rules == 0 else number("wide", self.wide),
             "typical": self.typical and n_rules != 0,
             "calibration": self.calibration,
             "gradients": self.gradients,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::error::ErrorKind;
@@ -134,6 +135,13 @@ pub fn usage(subcommand: &str, kind: ErrorKind, message: impl std::fmt::Display)
     command.build();
     let command = command.find_subcommand_mut(subcommand).expect("only subcommands complain");
     command.error(kind, message).into()
+}
+
+/// A time that is given in seconds.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let wanted = "expected a number of seconds, as in 0.5 or 30";
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| wanted.to_owned())
 }
 
 #[cfg(test)]

@@ -105,6 +105,7 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         let files = [("MODEL", &self.model), ("BELIEFS", &self.beliefs), ("TRUTH", &self.truth)];
         labeled::check("calibrate", files.map(|(name, path)| (name, path.as_path())))?;
+        output::prepare(&self.output, &[&self.beliefs, &self.truth])?;
         let file = ModelFile::read(&self.model)?;
         let model = file.document.model();
         let labels = self.chosen(model)?;
@@ -116,7 +117,7 @@ impl Arguments {
             fits.extend(self.fit(model, label, &rows, &truths)?);
         }
         output::write(&text(&with_calibrators(model, &fits)?, &self.output), Some(&self.output))?;
-        output::print(&report(&fits, &self.output)?)?;
+        output::print_beside(&self.output, &report(&fits, &self.output)?)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -211,7 +212,7 @@ fn report(fits: &[Fit], file: &Path) -> Result<String> {
     let n_calibrated = fits.iter().filter(|fit| fit.calibrator != Calibrator::Identity).count();
     let labels = format!("{n_calibrated} of {} label{}", fits.len(), if fits.len() == 1 { "" } else { "s" });
     let wrote = styled(style::GOOD, "wrote");
-    writeln!(text, "{wrote} {}: {labels} calibrated", file.display())?;
+    writeln!(text, "{wrote} {}: {labels} calibrated", output::name(file))?;
     Ok(text)
 }
 

@@ -14,7 +14,7 @@ use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Pro
 use prsl::{CalibrationMethod, Calibrator, Label, Model};
 use prsl_data::{BeliefOptions, TableReader, Target};
 
-use crate::arguments::usage;
+use crate::arguments::{seconds, usage};
 use crate::model::ModelFile;
 use crate::progress::{StepBar, counted};
 use crate::report::Report;
@@ -78,9 +78,9 @@ pub struct Arguments {
     /// Labels of a group, less one: a number, or what validation says
     #[arg(long, value_name = "auto|W", default_value = "auto", value_parser = Count::parse)]
     width: Count,
-    /// Rules about all labels at once; each doubles the time
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = up_to_ten)]
-    wide: usize,
+    /// Rules about all labels at once, each of which doubles the time: a number up to 10, or one where that helps
+    #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = up_to_ten)]
+    wide: Count,
     /// How beliefs are calibrated: together with the rules (or not, where that is clearly better), not at all (the base's
     /// calibrators apply), or alone before the rules, by one of these methods [default: joint; with `--recipe paper`, none]
     #[arg(
@@ -135,8 +135,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
     /// End with the best model so far after this time
-    #[arg(long, value_name = "S")]
-    max_seconds: Option<f64>,
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    max_seconds: Option<Duration>,
     /// Keep in this folder what is needed to go on after a stop
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
@@ -216,10 +216,10 @@ enum GradientsChoice {
     Loopy,
 }
 
-fn up_to_ten(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(n) if n <= 10 => Ok(n),
-        _ => Err("a number from 0 to 10 is needed".to_owned()),
+fn up_to_ten(text: &str) -> Result<Count, String> {
+    match Count::parse(text) {
+        Ok(Count::Number(11..)) | Err(_) => Err("a number from 0 to 10 or `auto` is needed".to_owned()),
+        count => count,
     }
 }
 
@@ -229,6 +229,10 @@ impl Arguments {
         let mut files = vec![("BELIEFS", self.beliefs.as_path()), ("TRUTH", self.truth.as_path())];
         files.extend(self.base.as_deref().map(|path| ("--base", path)));
         labeled::check("learn", files)?;
+        let rows =
+            [Some(&self.beliefs), Some(&self.truth), self.valid_beliefs.as_ref(), self.valid_truth.as_ref()];
+        let rows: Vec<&Path> = rows.into_iter().flatten().map(PathBuf::as_path).collect();
+        output::prepare(&self.output, &rows)?;
         if !(self.valid_fraction > 0.0 && self.valid_fraction < 1.0) {
             let message =
                 format!("--valid-fraction is {}, expected a number between 0 and 1", self.valid_fraction);
@@ -242,16 +246,18 @@ impl Arguments {
         let (train, valid) = self.examples(&base)?;
         warn(&base, &train);
         self.report.as_deref().map_or(Ok(()), report::prepare)?;
+        let progress = self.progress()?;
         let learner = self.learner();
         let start = Instant::now();
         let threads = labeled::threads(self.threads)?;
-        let learned = threads.install(|| self.learn(&learner, &base, &train, &valid))?;
+        let learned = threads.install(|| self.learn(&learner, progress, &base, &train, &valid))?;
         output::write(&calibrate::text(&learned.model, &self.output), Some(&self.output))?;
         if let Some(folder) = &self.report {
             let report = Report { base: &base, learned: &learned, train: &train, valid: &valid };
             threads.install(|| report.write(folder))?;
         }
-        output::print(&self.summary(&base, &learned, [&train, &valid], start.elapsed()))?;
+        let summary = self.summary(&base, &learned, [&train, &valid], start.elapsed());
+        output::print_beside(&self.output, &summary)?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -279,7 +285,7 @@ impl Arguments {
             Recipe::Paper => Learner::paper(),
         };
         let default = Learner { relearn: self.relearn, ..default };
-        let default = default.sized(self.rules.number(), self.width.number(), self.wide);
+        let default = default.sized(self.rules.number(), self.width.number(), self.wide.number());
         Learner {
             steps: self.steps.or(default.steps),
             batch: self.batch.unwrap_or(default.batch),
@@ -312,7 +318,7 @@ impl Arguments {
             () if is_paper && self.width != Count::Auto => {
                 "--width is for --recipe thin; with --recipe paper, --j0 says how many labels a rule has at most"
             }
-            () if is_paper && self.wide > 0 => "--wide is for --recipe thin",
+            () if is_paper && self.wide.number().is_some_and(|n| n > 0) => "--wide is for --recipe thin",
             () if is_loopy && !is_paper => {
                 "--gradients loopy is for --recipe paper; a thin tree is always exact"
             }
@@ -332,28 +338,30 @@ impl Arguments {
     }
 
     /// Learns, with a bar, until done or told to stop.
-    fn learn(&self, learner: &Learner, base: &Model, train: &Examples, valid: &Examples) -> Result<Learned> {
+    fn learn(
+        &self,
+        learner: &Learner,
+        progress: Progress,
+        base: &Model,
+        train: &Examples,
+        valid: &Examples,
+    ) -> Result<Learned> {
         let stop = stop_on_interrupt();
         let start = Instant::now();
-        let deadline = self.max_seconds.map(Duration::from_secs_f64);
-        let progress = self
-            .checkpoint
-            .as_deref()
-            .filter(|_| self.resume)
-            .map_or(Ok(Progress::new()), read_checkpoint)?;
         let n_steps = learner.n_steps(train);
         let mut bar = StepBar::new((n_steps * learner.max_candidates()) as u64);
-        let mut trouble = None;
+        let mut is_told = false;
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
             let done = progress.n_done() * n_steps + progress.step();
             bar.update(done as u64, &describe(progress));
+            // What has been learned is worth more than where to go on from.
             if let Some(folder) = &self.checkpoint
                 && let Err(error) = write_checkpoint(folder, progress)
+                && !std::mem::replace(&mut is_told, true)
             {
-                trouble = Some(error);
-                return ControlFlow::Break(());
+                complain(&format!("{error}; learning goes on without a checkpoint"));
             }
-            let is_late = deadline.is_some_and(|deadline| start.elapsed() >= deadline);
+            let is_late = self.max_seconds.is_some_and(|most| start.elapsed() >= most);
             if is_late || stop.load(Ordering::Relaxed) {
                 ControlFlow::Break(())
             } else {
@@ -361,10 +369,28 @@ impl Arguments {
             }
         });
         bar.finish();
-        match trouble {
-            Some(error) => Err(error),
-            None => Ok(learned?),
+        Ok(learned?)
+    }
+
+    /// Where to begin; refuses, before work begins, what cannot be gone on from or kept.
+    fn progress(&self) -> Result<Progress> {
+        let Some(folder) = &self.checkpoint else { return Ok(Progress::new()) };
+        let path = folder.join(CHECKPOINT);
+        if !path.exists() {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot make folder `{}`", folder.display()))?;
+            Target::from(path.as_path()).check()?;
+            return Ok(Progress::new());
         }
+        if !self.resume {
+            bail!(
+                "`{}` is how far another run has come; go on from there with --resume, or name another folder",
+                path.display()
+            );
+        }
+        let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("`{}` is no checkpoint of prsl, or not a whole one", path.display()))
     }
 
     fn summary(
@@ -413,7 +439,7 @@ impl Arguments {
                     writeln!(text, "              {}", styled(style::FAINT, learned.model.rule_text(rule)));
             }
         }
-        let _ = write!(text, "\nwritten to {}", self.output.display());
+        let _ = write!(text, "\nwritten to {}", output::name(&self.output));
         if let Some(folder) = &self.report {
             let _ = write!(text, ", with a report in {}", folder.join(report::PAGE).display());
         }
@@ -502,18 +528,7 @@ fn stop_on_interrupt() -> &'static AtomicBool {
 
 const CHECKPOINT: &str = "progress.json";
 
-fn read_checkpoint(folder: &Path) -> Result<Progress> {
-    let path = folder.join(CHECKPOINT);
-    if !path.exists() {
-        return Ok(Progress::new());
-    }
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("`{}` is no checkpoint of prsl, or not a whole one", path.display()))
-}
-
 fn write_checkpoint(folder: &Path, progress: &Progress) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
     let text = serde_json::to_string(progress).expect("writing to memory does not fail");
     Ok(Target::from(folder.join(CHECKPOINT).as_path()).write_all(text.as_bytes())?)
 }

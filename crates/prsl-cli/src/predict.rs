@@ -17,7 +17,7 @@ use prsl::engines::{self, EngineChoice, Explanations, LogEvidence, Marginals, Se
 use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits, Status};
 use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
-use crate::arguments::{Question, usage};
+use crate::arguments::{Question, seconds, usage};
 use crate::failure::{MORE_MEMORY, Refusal};
 use crate::model::ModelFile;
 use crate::output;
@@ -175,12 +175,6 @@ impl From<ScheduleKind> for Schedule {
     }
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let wanted = "expected a number of seconds, as in 0.5 or 30";
-    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.ok_or_else(|| wanted.to_owned())
-}
-
 /// The format of the answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -249,6 +243,7 @@ impl Arguments {
             output::print(&plan(&self.compile(model, &settings)?))?;
             return Ok(ExitCode::SUCCESS);
         }
+        self.output.as_deref().map_or(Ok(()), |file| output::prepare(file, &[self.question.beliefs()]))?;
         let table = TableReader::open(self.question.beliefs())?;
         let beliefs = BeliefReader::new(model, table, self.question.options())?;
         let query = self.compile(model, &settings)?;

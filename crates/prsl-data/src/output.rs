@@ -46,6 +46,27 @@ impl Target {
         output.write_all(bytes).map_err(|cause| Error::Write { file: output.name.clone(), cause })?;
         output.finish()
     }
+
+    /// Tells beforehand what would be in the way of writing a file; nothing is written, and what is there stays.
+    ///
+    /// ```
+    /// use prsl_data::Target;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// Target::File(folder.path().join("model.prsl")).check()?;
+    /// let error = Target::File(folder.path().join("models/model.prsl")).check().unwrap_err();
+    /// assert!(error.to_string().contains("there is no folder"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check(&self) -> Result<()> {
+        match self {
+            // Who opens a device or a pipe only to close it tells its reader that it has ended.
+            Target::File(path) if !path.exists() || path.is_file() || path.is_dir() => {
+                Output::create(Target::File(path.clone())).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl From<&Path> for Target {

@@ -24,7 +24,7 @@ pub struct Settings {
     #[pyo3(item)]
     width: Option<usize>,
     #[pyo3(item)]
-    wide: usize,
+    wide: Option<usize>,
     #[pyo3(item)]
     typical: bool,
     #[pyo3(item)]

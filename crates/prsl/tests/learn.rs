@@ -306,6 +306,25 @@ fn rows_that_say_nothing_are_refused() {
         let error = Learner { paper, ..Learner::paper() }.learn(&model, &examples, &examples).unwrap_err();
         assert_eq!(error.to_string(), complaint);
     }
+    for (learner, complaint) in [
+        (
+            Learner { learning_rate: f64::NAN, ..quick() },
+            "setting `learning_rate` is NaN, expected a number above 0",
+        ),
+        (Learner { pull: -1.0, ..quick() }, "setting `pull` is -1, expected a number of 0 or more"),
+        (
+            Learner { probability: 1.0, ..quick() },
+            "setting `probability` is 1, expected a number above 0 and below 1",
+        ),
+        (
+            Learner::default().sized(Some(101), None, None),
+            "setting `rules` is 101, expected 100 at most, about each group or in all",
+        ),
+    ] {
+        assert_eq!(learner.learn(&model, &examples, &examples).unwrap_err().to_string(), complaint);
+    }
+    let error = Examples::new(beliefs.clone(), vec![vec![None; 2]; 8]).unwrap_err();
+    assert_eq!(error.to_string(), "row 1 has 2 truths for 3 labels");
     let error = Examples::new(beliefs.clone(), truths[1..].to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "7 rows of truths for 8 rows of beliefs");
     let mut wrong = truths;
@@ -374,6 +393,32 @@ fn a_simulated_model_is_found_again() {
 #[ignore = "takes minutes: `make test-all` runs it"]
 fn simulated_models_are_found_again_by_default() {
     (1..=3).for_each(|seed| check_found_again(seed, &Learner::default()));
+}
+
+/// Something is always the case, whatever the classifiers say: no group of few labels can tell.
+#[test]
+fn a_rule_about_all_labels_is_found_where_it_helps() {
+    let names: Vec<String> = (0..14).map(|at| format!("l{at}")).collect();
+    let labels = names.iter().fold(Model::builder(), |builder, name| builder.binary_label(name.clone()));
+    let model = labels.build().unwrap();
+    let truth = model.edit().rule(&names.join(" | "), 0.999).build().unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    let mut beliefs = BeliefMatrix::new(&model);
+    for _ in 0..1500 {
+        let cells: Vec<Option<f64>> =
+            (0..14).flat_map(|_| [Some(rng.random_range(0.0..0.25)), None]).collect();
+        beliefs.push(&cells, Normalize::Never).unwrap();
+    }
+    let truths = sampled(&truth, &beliefs);
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let is_wide = |size: Size| matches!(size, Size::Thin { wide: 1, .. });
+    let sizes = Learner::default().sizes[..2].to_vec();
+    let learner = Learner { sizes, ..Learner::default() };
+    let learned = learn(&learner, &model, &examples);
+    assert!(is_wide(learned.size), "{}", learned.size);
+    let without = learn(&Learner { wide: false, ..learner }, &model, &examples);
+    assert!(!is_wide(without.size));
+    assert!(learned.validation > without.validation + 0.02, "{} {}", learned.validation, without.validation);
 }
 
 #[test]

@@ -93,6 +93,53 @@ fn a_checkpoint_of_another_run_is_refused() {
     folder.prsl(&format!("{run} 1 --max-seconds 0")).done();
     let complaint = "of other rows, another model or other settings; begin anew";
     refused(&folder, &format!("{run} 2 --resume"), complaint);
+    refused(&folder, &format!("{run} 1 --resume --seed 2"), complaint);
+    refused(&folder, &format!("{run} 1"), "go on from there with --resume, or name another folder");
+    // One truth is another one.
+    let truth = folder.read("truth.csv");
+    let (other, last) = truth.trim_end().rsplit_once('\n').expect("a row");
+    let turned = last.replace('0', "x").replace('1', "0").replace('x', "1");
+    assert_ne!(turned, last);
+    write(&folder, "truth.csv", &format!("{other}\n{turned}\n"));
+    refused(&folder, &format!("{run} 1 --resume"), complaint);
+    write(&folder, "truth.csv", &truth);
+    folder.prsl(&format!("{run} 1 --resume")).done();
+}
+
+#[test]
+fn what_cannot_be_written_is_told_before_learning() {
+    let folder = twins(40);
+    let beliefs = folder.read("beliefs.csv");
+    let run = "learn beliefs.csv truth.csv --steps 40";
+    // The truths are not even read.
+    write(&folder, "odd.csv", "left,right\nmaybe,maybe\n");
+    let message = "there is no folder";
+    refused(&folder, "learn beliefs.csv odd.csv -o nowhere/out.prsl", message);
+    refused(&folder, &format!("{run} -o beliefs.csv"), "it is among what is read; name another file");
+    refused(&folder, &format!("{run} -o ./truth.csv"), "it is among what is read; name another file");
+    assert_eq!(folder.read("beliefs.csv"), beliefs);
+    refused(&folder, &format!("{run} -o out.prsl --checkpoint truth.csv"), "cannot make folder `truth.csv`");
+}
+
+#[test]
+fn a_model_on_standard_output_is_nothing_but_a_model() {
+    let folder = twins(40);
+    let run = folder.prsl("learn beliefs.csv truth.csv --steps 40 -o -");
+    assert_eq!(run.code, 0, "{run}");
+    assert!(Model::parse(&run.stdout).is_ok(), "{run}");
+    assert!(run.stderr.contains("written to standard output"), "{run}");
+}
+
+#[test]
+fn groups_of_one_label_and_no_rules_are_what_they_say() {
+    let folder = twins(60);
+    let run = "learn beliefs.csv truth.csv --steps 60 --no-typical -o out.prsl";
+    let alone = folder.prsl(&format!("{run} --width 0 --wide 0")).done();
+    assert!(alone.stdout.contains("1 rule about each group of 1 label: "), "{alone}");
+    let model = Model::parse(&folder.read("out.prsl")).unwrap();
+    assert!(model.rules().iter().all(|rule| rule.scope().len() == 1), "{model}");
+    let none = folder.prsl(&format!("{run} --rules 0")).done();
+    assert!(none.stdout.contains("with no new rules: 0 rules"), "{none}");
 }
 
 #[test]
@@ -113,11 +160,30 @@ fn the_papers_recipe_has_settings_of_its_own() {
         ("--recipe paper --wide 1", "--wide is for --recipe thin"),
         ("--gradients loopy", "--gradients loopy is for --recipe paper; a thin tree is always exact"),
         ("--calibrate plat", "expected joint, none, or one of auto, temperature, platt"),
-        ("--wide 11", "a number from 0 to 10 is needed"),
+        ("--wide 11", "a number from 0 to 10 or `auto` is needed"),
+        ("--max-seconds=-1", "expected a number of seconds"),
+        ("--max-seconds nan", "expected a number of seconds"),
+        ("--learning-rate=-1", "setting `learning_rate` is -1, expected a number above 0"),
+        ("--learning-rate nan", "setting `learning_rate` is NaN, expected a number above 0"),
+        ("--rules 101", "setting `rules` is 101, expected 100 at most"),
     ] {
-        refused(&folder, &format!("{run} {flags}"), complaint);
+        let given = if flags.contains("learning-rate") {
+            run.replace("--learning-rate 0.02", "")
+        } else {
+            run.to_owned()
+        };
+        refused(&folder, &format!("{given} {flags}"), complaint);
     }
-    refused(&folder, &format!("{run} --recipe paper --gamma0 0.9"), "setting `gamma0` is 0.9, expected");
+    refused(
+        &folder,
+        &format!("{run} --recipe paper --gamma0 0.9"),
+        "setting `gamma0` is 0.9, expected below 1",
+    );
+    refused(
+        &folder,
+        &format!("{run} --recipe paper --gamma1 1.5"),
+        "setting `gamma1` is 1.5, expected a probability",
+    );
 }
 
 #[test]

@@ -232,3 +232,22 @@ fn an_error_in_a_late_row_leaves_no_output() {
     }
     assert_eq!(folder.files(), ["late.csv", "warehouse.prsl"]);
 }
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let folder = Folder::warehouse();
+    std::fs::write(folder.path("truth.csv"), "activity,feet,hands\noverhead,standing,high\n")
+        .expect("a file");
+    for (command, file) in [
+        ("predict warehouse.prsl beliefs.csv -o", "beliefs.csv"),
+        ("calibrate warehouse.prsl beliefs.csv truth.csv -o", "truth.csv"),
+    ] {
+        let before = folder.read(file);
+        let run = folder.prsl(&format!("{command} {file}"));
+        assert_eq!(run.code, 3, "{run}");
+        let complaint =
+            format!("error: cannot write `{file}`: it is among what is read; name another file\n");
+        assert!(run.stderr.ends_with(&complaint), "{run}");
+        assert_eq!(folder.read(file), before);
+    }
+}

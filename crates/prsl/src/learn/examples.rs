@@ -44,7 +44,11 @@ impl Examples {
         }
         let labels = beliefs.model().labels();
         for (row, truth) in truths.iter().enumerate() {
-            assert_eq!(truth.len(), labels.len(), "one truth for each label");
+            if truth.len() != labels.len() {
+                let problem =
+                    format!("row {} has {} truths for {} labels", row + 1, truth.len(), labels.len());
+                return Err(Error::Examples { problem });
+            }
             for (label, category) in labels.iter().zip(truth) {
                 if category.is_some_and(|category| category >= label.n_categories()) {
                     let problem =

@@ -1,5 +1,6 @@
 //! The learner: sizes are tried, the validation rows decide, and what was learned is made readable.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,8 @@ pub struct Learner {
     pub learn_probabilities: bool,
     /// Whether typical combinations are learned, if the validation rows agree.
     pub typical: bool,
+    /// Whether a rule about all labels is tried, too, where rules are learned and no size has any about all labels.
+    pub wide: bool,
     /// How far the logarithm of a single combination's weight strays from what its frequency says.
     pub spread: f64,
     /// How beliefs are calibrated.
@@ -91,6 +94,7 @@ impl Default for Learner {
             probability: 0.999,
             learn_probabilities: false,
             typical: true,
+            wide: true,
             spread: 1.0,
             calibrate: Calibrating::Joint,
             relearn: false,
@@ -108,6 +112,8 @@ const PATIENCE: [usize; 2] = [400, 8];
 const RARE_TRUTHS: usize = 2;
 /// So many entries of all tables together, at most, for a size to be tried unasked.
 const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
+/// So many rules about a group, or in all, at most.
+const MAX_RULES: usize = 100;
 /// So many sizes in a row may gain nothing before the rest is left out, and so many where combinations or calibrators are left out.
 const SIZES: usize = 4;
 const OTHER_SIZES: usize = 1;
@@ -147,23 +153,26 @@ impl Learner {
             learning_rate: 0.001,
             penalty: 0.0,
             typical: false,
+            wide: false,
             calibrate: Calibrating::Given,
             ..Self::default()
         }
     }
 
-    /// The same with sizes of so many rules (about each group, or in all), and groups of so many labels less one; `None` allows any.
-    /// Rules about all labels come with every size that has rules about groups. Where rules are learned anew, no new ones are a size, too.
+    /// The same with sizes of so many rules (about each group, or in all), groups of so many labels less one, and so many rules about
+    /// all labels; `None` allows any. Rules about all labels come with every size that has rules about groups. Where rules are learned
+    /// anew, no new ones are a size, too.
     ///
     /// ```
     /// use prsl::learn::{Learner, Size};
     ///
-    /// let learner = Learner::default().sized(Some(2), None, 1);
+    /// let learner = Learner::default().sized(Some(2), None, Some(1));
     /// assert_eq!(learner.sizes, [Size::Thin { width: 4, rules_per_group: 2, wide: 1 }]);
-    /// let learner = Learner::paper().sized(Some(7), None, 0);
+    /// let learner = Learner::paper().sized(Some(7), None, None);
     /// assert_eq!(learner.sizes, [Size::Paper { rules: 7 }]);
     /// ```
-    pub fn sized(self, rules: Option<usize>, width: Option<usize>, wide: usize) -> Self {
+    pub fn sized(self, rules: Option<usize>, width: Option<usize>, wide: Option<usize>) -> Self {
+        let (tries_wide, wide) = (self.wide && wide.is_none(), wide.unwrap_or(0));
         let allows = |wanted: Option<usize>, number: usize| wanted.is_none_or(|wanted| wanted == number);
         let is_free = rules.is_none() && width.is_none();
         let like = |size: &Size| match *size {
@@ -175,6 +184,9 @@ impl Learner {
             Size::Paper { rules: of_size } => allows(rules, of_size).then_some(*size),
         };
         let mut sizes: Vec<Size> = self.sizes.iter().filter_map(like).collect();
+        if rules == Some(0) && wide == 0 {
+            sizes = vec![Size::NOTHING];
+        }
         if sizes.is_empty() {
             // Nothing of the usual: what was asked for, the rest from the middle of the list.
             sizes = match self.sizes.first() {
@@ -187,7 +199,7 @@ impl Learner {
         if self.relearn && sizes[0] != Size::NOTHING {
             sizes.insert(0, Size::NOTHING);
         }
-        Self { sizes, ..self }
+        Self { sizes, wide: tries_wide, ..self }
     }
 }
 
@@ -217,6 +229,8 @@ pub struct Learned {
 /// How far learning has come, for progress bars and for going on after a stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
+    /// What the settings, the base and the rows have in common with those that it is about; nothing before the first step.
+    fingerprint: Option<u64>,
     /// The candidates that are done: how good they were, and their parameters.
     done: Vec<Climb>,
     /// The one that is under way.
@@ -226,7 +240,7 @@ pub struct Progress {
 impl Progress {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { done: Vec::new(), current: None }
+        Self { fingerprint: None, done: Vec::new(), current: None }
     }
 
     /// How many candidates are done.
@@ -272,19 +286,26 @@ impl Learner {
         observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Learned> {
         self.check(base, train, valid)?;
+        let of_another_run = || {
+            let problem =
+                "what was to be taken up is of other rows, another model or other settings; begin anew";
+            Error::Examples { problem: problem.to_owned() }
+        };
+        let fingerprint = self.fingerprint(base, [train, valid]);
+        if *progress.fingerprint.get_or_insert(fingerprint) != fingerprint {
+            return Err(of_another_run());
+        }
         let calibrated = self.calibrated(base, train)?;
         let bases = &Bases { given: train.cautious(&valid.cautious(base)?)?, calibrated };
         let hidden = Hidden::new(&bases.calibrated, train);
         let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
         let sizes = self.affordable(base, train);
-        while let Some(candidate) = self.next(&sizes, &progress.done) {
+        while let Some(candidate) = self.next(&sizes, &progress.done, base.labels().len()) {
             let mut task = Task::new(self, candidate, bases, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
             if climb.candidate != candidate || climb.parameters.len() != task.start.parameters.len() {
-                let problem =
-                    "what was to be taken up is of other rows, another model or other settings; begin anew";
-                return Err(Error::Examples { problem: problem.to_owned() });
+                return Err(of_another_run());
             }
             let mut goes_on = true;
             let mut flow = ControlFlow::Continue(());
@@ -304,7 +325,14 @@ impl Learner {
 
     /// How many candidates there are at most.
     pub fn max_candidates(&self) -> usize {
-        self.sizes.len() * (1 + usize::from(self.typical) + usize::from(self.calibrate == Calibrating::Joint))
+        let n_stages = 1 + usize::from(self.typical) + usize::from(self.calibrate == Calibrating::Joint);
+        self.sizes.len() * n_stages + 3 * usize::from(self.widens())
+    }
+
+    /// Whether a rule about all labels may be tried where none was asked for, but other rules were.
+    fn widens(&self) -> bool {
+        let learns_rules = self.sizes.iter().any(|size| *size != Size::NOTHING);
+        self.wide && learns_rules && !self.sizes.iter().any(|size| size.is_wide())
     }
 
     /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn and not too
@@ -320,43 +348,64 @@ impl Learner {
         sizes
     }
 
-    /// What to try next: larger sizes until some in a row gain nothing, then the best and larger ones without combinations, then
-    /// the best of all, and larger ones as long as they gain, with the beliefs as they are given.
-    fn next(&self, sizes: &[Size], done: &[Climb]) -> Option<Candidate> {
-        let [first, plain, given] = self.stages(done);
+    /// What to try next: larger sizes until some in a row gain nothing; then the best and larger ones without combinations; then a rule
+    /// about all labels; then the best of all, larger ones as long as they gain, and nothing but a rule about all labels, with the
+    /// beliefs as they are given.
+    fn next(&self, sizes: &[Size], done: &[Climb], n_labels: usize) -> Option<Candidate> {
+        let [first, plain, wide, given] = self.stages(done);
+        let is_at = |later: &[&[Climb]]| later.iter().all(|stage| stage.is_empty());
         let next = |from: usize, tried: &[Climb], patience: usize| {
             let gains = best(tried).is_none_or(|best| tried.len() - best <= patience);
             sizes.get(from + tried.len()).copied().filter(|_| gains)
         };
         let from = best(first).unwrap_or(0);
-        if plain.is_empty()
-            && given.is_empty()
+        if is_at(&[plain, wide, given])
             && let Some(size) = next(0, first, SIZES)
         {
             return Some(Candidate { size, typical: self.typical, calibrated: true });
         }
         if self.typical
-            && given.is_empty()
+            && is_at(&[wide, given])
             && let Some(size) = next(from, plain, OTHER_SIZES)
         {
             return Some(Candidate { size, typical: false, calibrated: true });
         }
-        let calibrated = &done[..first.len() + plain.len()];
+        let narrow = &done[..first.len() + plain.len()];
+        if self.widens()
+            && is_at(&[given])
+            && let Some(candidate) = next_wide(narrow, wide, n_labels)
+        {
+            return Some(candidate);
+        }
+        let calibrated = &done[..narrow.len() + wide.len()];
         let best = best(calibrated).filter(|_| self.calibrate == Calibrating::Joint)?;
-        let at = best.checked_sub(first.len()).map_or(best, |plain| from + plain);
+        let candidate = Candidate { calibrated: false, ..calibrated[best].candidate };
+        let alone = Candidate { size: Size::NOTHING.widened(n_labels)?, ..candidate };
+        if given.is_empty() {
+            return Some(candidate);
+        }
+        if given.iter().any(|climb| climb.candidate == alone) {
+            return None;
+        }
         // Where the first is no better than it is with calibrators, larger ones are not either.
         let gains = given.iter().all(|climb| climb.best_validation > calibrated[best].best_validation);
-        let size = next(at, given, OTHER_SIZES).filter(|_| gains)?;
-        Some(Candidate { size, typical: calibrated[best].candidate.typical, calibrated: false })
+        let at = best.checked_sub(first.len()).map_or(best, |plain| from + plain);
+        let larger = next(at, given, OTHER_SIZES).filter(|_| gains && best < narrow.len());
+        // Calibrators can do much of what a rule about all labels does, and are in its way more than in that of others.
+        larger.map(|size| Candidate { size, ..candidate }).or_else(|| self.widens().then_some(alone))
     }
 
-    /// The candidates as they were asked for, those without combinations to see whether that is better, and those without calibrators.
-    fn stages<'a>(&self, done: &'a [Climb]) -> [&'a [Climb]; 3] {
-        let is_calibrated = |climb: &&Climb| climb.candidate.calibrated;
-        let (calibrated, given) = done.split_at(done.iter().take_while(is_calibrated).count());
-        let is_first = |climb: &&Climb| climb.candidate.typical == self.typical;
-        let (first, plain) = calibrated.split_at(calibrated.iter().take_while(is_first).count());
-        [first, plain, given]
+    /// The candidates as they were asked for; then, to see whether that is better, those without combinations, those with a rule about all
+    /// labels, and those without calibrators.
+    fn stages<'a>(&self, done: &'a [Climb]) -> [&'a [Climb]; 4] {
+        let while_it_is = |climbs: &'a [Climb], is: &dyn Fn(&Candidate) -> bool| {
+            climbs.split_at(climbs.iter().take_while(|climb| is(&climb.candidate)).count())
+        };
+        let is_added = |size: Size| size.is_wide() && self.widens();
+        let (calibrated, given) = while_it_is(done, &|candidate| candidate.calibrated);
+        let (narrow, wide) = while_it_is(calibrated, &|candidate| !is_added(candidate.size));
+        let (first, plain) = while_it_is(narrow, &|candidate| candidate.typical == self.typical);
+        [first, plain, wide, given]
     }
 
     /// How many steps a candidate takes at most.
@@ -400,12 +449,51 @@ impl Learner {
                 return Err(Error::Examples { problem: problem.to_owned() });
             }
         }
+        self.check_settings()?;
         if self.sizes.is_empty() || self.batch == 0 {
             return Err(Error::Examples {
                 problem: "learning needs a size to try and rows in a batch".to_owned(),
             });
         }
         Ok(())
+    }
+
+    fn check_settings(&self) -> Result<()> {
+        let is_positive = |x: f64| x > 0.0 && x.is_finite();
+        let is_no_less = |x: f64| x >= 0.0 && x.is_finite();
+        let n_rules = |size: &Size| match *size {
+            Size::Thin { rules_per_group, .. } => rules_per_group,
+            Size::Paper { rules } => rules,
+        };
+        let most = self.sizes.iter().map(n_rules).max().unwrap_or(0);
+        let is_between = self.probability > 0.0 && self.probability < 1.0;
+        for (setting, value, wanted, is_met) in [
+            ("learning_rate", self.learning_rate, "a number above 0", is_positive(self.learning_rate)),
+            ("other_rate", self.other_rate, "a number above 0", is_positive(self.other_rate)),
+            ("penalty", self.penalty, "a number of 0 or more", is_no_less(self.penalty)),
+            ("pull", self.pull, "a number of 0 or more", is_no_less(self.pull)),
+            ("spread", self.spread, "a number above 0", is_positive(self.spread)),
+            ("probability", self.probability, "a number above 0 and below 1", is_between),
+            // A hundred rules that are silent leave (1 − p)¹⁰⁰ of a weight, 1e-300: with more nothing would be left.
+            ("rules", most as f64, "100 at most, about each group or in all", most <= MAX_RULES),
+        ] {
+            if !is_met {
+                return Err(Error::Setting { setting, value, wanted });
+            }
+        }
+        Ok(())
+    }
+
+    /// What tells runs apart whose steps cannot be mixed.
+    fn fingerprint(&self, base: &Model, rows: [&Examples; 2]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (env!("CARGO_PKG_VERSION"), format!("{self:?}"), base.to_string()).hash(&mut hasher);
+        for examples in rows {
+            let beliefs = (0..examples.n_rows()).flat_map(|row| examples.beliefs().row(row));
+            beliefs.chain(examples.weights()).for_each(|number| number.to_bits().hash(&mut hasher));
+            examples.truths().hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// The base with calibrators that are fitted alone, unless it is calibrated already.
@@ -441,7 +529,8 @@ impl Learner {
         for stage in self.stages(climbs).into_iter().filter(|stage| !stage.is_empty()) {
             let other = n_seen + simplest_of_the_best(&scores[n_seen..][..stage.len()]);
             n_seen += stage.len();
-            // Leaving out combinations has to be better with fewer numbers, or clearly better; leaving out calibrators, clearly better.
+            // Leaving out combinations has to be better with fewer numbers, or clearly better; a rule about all labels and leaving out
+            // calibrators, clearly better.
             let is_better = |chosen: usize| {
                 let (gain, error) = difference(scores[other], scores[chosen]);
                 let has_fewer = climbs[other].parameters.len() < climbs[chosen].parameters.len();
@@ -535,6 +624,20 @@ fn difference(a: &[f64], b: &[f64]) -> (f64, f64) {
     let center = mean(&differences);
     let variance = differences.iter().map(|d| (d - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
     (center, (variance / n).sqrt())
+}
+
+/// A rule about all labels to try: beside no others, and if that gains something, beside those that are best without it.
+fn next_wide(narrow: &[Climb], wide: &[Climb], n_labels: usize) -> Option<Candidate> {
+    let best = narrow[best(narrow)?].candidate;
+    let nothing = Candidate { size: Size::NOTHING, ..best };
+    let alone = narrow.iter().find(|climb| climb.candidate == nothing);
+    let candidate = match (alone, wide) {
+        (Some(_), []) => nothing,
+        (None, []) => best,
+        (Some(alone), [first]) if first.best_validation > alone.best_validation && best != nothing => best,
+        _ => return None,
+    };
+    candidate.size.widened(n_labels).map(|size| Candidate { size, ..candidate })
 }
 
 /// The best of some climbs, the first of equals.

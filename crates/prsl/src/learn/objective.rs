@@ -22,10 +22,6 @@
 //! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
 //! one assignment that is possible, and is not 0: a combination that a rule excludes has no part in the rule's gradient.
 //!
-//! Of a label whose truth is never known, what its classifier says is not where prediction begins but what is to be predicted, as
-//! a truth would be: the first term has its belief, and the second one the mean of all its beliefs in place of it. So rules are
-//! learned that tell the label from others. Its calibrator is not learned.
-//!
 //! A label that a rule is not connected with has q = 1 there, and still a derivative: that of Z with the rule's factor
 //! replaced by its silence Q, one more pass for each rule that reaches out, or none if all labels are in one clique ([`super::mass`]).
 //!

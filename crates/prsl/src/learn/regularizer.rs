@@ -65,6 +65,11 @@ impl Regularizer {
 
 /// The Beta distribution with P(S < 0.1) and P(S > 0.9) as given.
 fn beta_of_tails([low, high]: [f64; 2]) -> Result<[f64; 2]> {
+    for (setting, value) in [("gamma0", low), ("gamma1", high)] {
+        if !(value > 0.0 && value < 1.0) {
+            return Err(Error::Setting { setting, value, wanted: "a probability above 0 and below 1" });
+        }
+    }
     let below = |a: f64, b: f64| beta_reg(a, b, 0.1);
     let above = |a: f64, b: f64| beta_reg(b, a, 0.1);
     // For each a the b that has P(S < 0.1) right; the further both grow, the less is beyond 0.9.
@@ -72,11 +77,11 @@ fn beta_of_tails([low, high]: [f64; 2]) -> Result<[f64; 2]> {
     let a = bisect(|a| high - above(a, partner(a)));
     let b = partner(a);
     let is_found = (below(a, b) - low).abs() < 1e-9 && (above(a, b) - high).abs() < 1e-9;
-    if low > 0.0 && high > 0.0 && is_found && a < 1.0 && b < 1.0 {
+    if is_found && a < 1.0 && b < 1.0 {
         return Ok([a, b]);
     }
-    let wanted = "above 0, below 1 together with gamma1, and not much smaller than 0.1 where gamma1 is small: \
-                  the tails of a Beta distribution whose density rises both toward 0 and toward 1";
+    let wanted = "below 1 together with gamma1, and not much smaller than 0.1 where gamma1 is small: the tails of a \
+                  Beta distribution whose density rises both toward 0 and toward 1";
     Err(Error::Setting { setting: "gamma0", value: low, wanted })
 }
 

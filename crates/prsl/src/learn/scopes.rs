@@ -63,6 +63,9 @@ pub(crate) fn thin_tree(
     blocks: &[Vec<Vec<usize>>],
 ) -> Vec<Vec<usize>> {
     let n = association.n;
+    if width == 0 {
+        return (0..n).map(|label| vec![label]).collect();
+    }
     let mut in_block = vec![false; n];
     blocks.iter().flatten().flatten().for_each(|&label| in_block[label] = true);
     let mut waiting: Vec<Vec<Vec<usize>>> = blocks.to_vec();
@@ -143,7 +146,7 @@ mod tests {
         let n = 12;
         let values = (0..n * n).map(|at| ((at / n * 7 + at % n * 7) % 11) as f64).collect();
         let association = Association { n, values };
-        for width in 1..5 {
+        for width in 0..5 {
             let groups = thin_tree(&association, width, &[]);
             assert!(groups.iter().all(|group| group.len() == width + 1), "{groups:?}");
             assert_eq!(groups.len(), n - width);

@@ -70,6 +70,23 @@ impl Size {
         n_groups as f64 * sizes.iter().take(width + 1).map(|&size| size as f64).product::<f64>()
     }
 
+    /// Whether it has rules about all labels.
+    pub(crate) fn is_wide(self) -> bool {
+        matches!(self, Self::Thin { wide: 1.., .. })
+    }
+
+    /// The same with one rule about all labels, where no group is about all of them anyway.
+    pub(crate) fn widened(self, n_labels: usize) -> Option<Self> {
+        match self {
+            Self::Thin { width, rules_per_group, wide: 0 }
+                if rules_per_group == 0 || width + 1 < n_labels =>
+            {
+                Some(Self::Thin { width, rules_per_group, wide: 1 })
+            }
+            _ => None,
+        }
+    }
+
     /// The same where there are no more labels than this.
     pub(crate) fn at_most(self, n_labels: usize) -> Self {
         match self {
@@ -86,8 +103,17 @@ impl fmt::Display for Size {
         let plural = |n: usize| if n == 1 { "" } else { "s" };
         match *self {
             Size::NOTHING => f.write_str("no new rules"),
+            Size::Thin { rules_per_group: 0, wide: n, .. } => {
+                write!(f, "{n} rule{} about all labels", plural(n))
+            }
             Size::Thin { width, rules_per_group: n, wide } => {
-                write!(f, "{n} rule{} about each group of {} labels", plural(n), width + 1)?;
+                write!(
+                    f,
+                    "{n} rule{} about each group of {} label{}",
+                    plural(n),
+                    width + 1,
+                    plural(width + 1)
+                )?;
                 if wide > 0 { write!(f, ", {wide} about all of them") } else { Ok(()) }
             }
             Size::Paper { rules: n } => write!(f, "{n} rule{}", plural(n)),
