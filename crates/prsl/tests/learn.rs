@@ -401,7 +401,7 @@ fn a_rule_about_all_labels_is_found_where_it_helps() {
     let names: Vec<String> = (0..14).map(|at| format!("l{at}")).collect();
     let labels = names.iter().fold(Model::builder(), |builder, name| builder.binary_label(name.clone()));
     let model = labels.build().unwrap();
-    let truth = model.edit().rule(&names.join(" | "), 0.999).build().unwrap();
+    let truth = model.edit().rule(names.join(" | "), 0.999).build().unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut beliefs = BeliefMatrix::new(&model);
     for _ in 0..1500 {
