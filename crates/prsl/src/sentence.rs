@@ -209,8 +209,9 @@ impl Writer<'_> {
             let is_binary = self.names.labels()[voice.label.index()].is_binary();
             is_binary && voice.inhibitions[1] < voice.inhibitions[0]
         };
+        let least = (strongest - TIE).max(FAINT * strongest);
         (0..voices.len())
-            .filter(|&place| voices[place].strongest() >= strongest - TIE)
+            .filter(|&place| voices[place].strongest() >= least)
             .max_by_key(|&place| (!is_negative(&voices[place]), place))
             .expect("the strongest is among them")
     }
@@ -446,6 +447,11 @@ label \"if\"
             "one of a, not a, gait or standing makes it true, 0.9",
         );
         reads("noisy_or 0.9: a 0.1, a=no 0.2", "a, 0.53; silent 10 % of the time");
+        // The last label hardly cares: it is no consequence, however close the strengths are.
+        reads(
+            "noisy_or 0.9: a 0.95, a=no 0.97, gait 0.922, standing 0.9225",
+            "a, 0.52; silent 95 % of the time",
+        );
         reads("noisy_or 0.9: a 0.1, a=no 0.2, b 0.3", "if not a then b, 0.54; silent 30 % of the time");
         reads("noisy_or 0.9: a 0.2, a=no 0.2, b 0.3", "b, 0.54; silent 30 % of the time");
         // As they are learned: some numbers hardly matter.
