@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use super::clique_tree::CliqueTree;
 use super::mass::Masses;
 use super::objective::Problem;
+use super::outer::{self, Outer};
 use super::table::{Fit, dot, outer_product, weighted_sum};
 
 /// Factors are divided by down to here; below, what they have multiplied may be lost.
@@ -62,10 +63,12 @@ pub(crate) enum Probability {
 /// The rules' numbers for given parameters.
 #[derive(Default)]
 pub(crate) struct Tables {
-    /// For each rule and entry: the probability to be silent. Wide rules have no entries, here and below.
+    /// For each rule and entry: the probability to be silent. Wide rules and outer products have no entries, here and below.
     pub(crate) silent: Vec<Vec<f64>>,
     /// For each rule and entry: f.
     pub(crate) factors: Vec<Vec<f64>>,
+    /// For each rule that is large: the same as an outer product.
+    outer: Vec<Option<Outer>>,
     /// For each entry of every clique: the product of its rules.
     pub(crate) potentials: Vec<f64>,
     /// The same with the factor of one rule replaced by its silence, for each rule that reaches out, unless all labels are in one
@@ -87,7 +90,12 @@ impl Problem {
         tables.silent.resize(self.rules.len(), Vec::new());
         tables.factors.resize(self.rules.len(), Vec::new());
         tables.without.clear();
+        tables.outer = self.rules.iter().map(|rule| self.outer(rule, parameters)).collect();
+        let outer = &tables.outer;
         let fill = |(rule, (silent, factors)): (usize, (&mut Vec<f64>, &mut Vec<f64>))| {
+            if outer[rule].is_some() {
+                return;
+            }
             self.rules[rule].fill_silent(&self.tree.sizes, parameters, silent);
             let p = self.probability(rule, parameters);
             factors.clear();
@@ -103,6 +111,13 @@ impl Problem {
         self.fill_potentials(&tables, None, &mut potentials);
         tables.potentials = potentials;
         tables
+    }
+
+    /// A large rule as an outer product, if it is one, and nobody asks for labels that it is not connected with.
+    fn outer(&self, rule: &RuleShape, parameters: &[f64]) -> Option<Outer> {
+        let is_large = self.tree.cliques[rule.home.as_ref()?.clique].size >= LARGE;
+        let is_alone = is_large && self.reaches.is_empty();
+        is_alone.then(|| Outer::new(rule, &self.tree.sizes, parameters)).flatten()
     }
 
     /// Tables that are no longer needed: to ask for new room in each step takes longer than to fill it.
@@ -156,11 +171,15 @@ impl Problem {
                 };
                 if let Some(home) = &self.rules[rule].home
                     && home.fit.first == at
+                    && tables.outer[rule].is_none()
                 {
                     home.fit.multiply(&mut product[..n_entries], factors);
                 }
             }
         }
+        let outer: Vec<&Outer> =
+            self.of_clique[clique].iter().filter_map(|&rule| tables.outer[rule].as_ref()).collect();
+        outer::multiply(product, &outer);
     }
 
     /// Adds what derivatives in the potentials, and counts of their logarithms, mean for the rules' parameters.
@@ -180,6 +199,10 @@ impl Problem {
             let shared = Masses::new(self, clique, mass);
             let add = |rule: usize, gradient: &mut [f64]| {
                 let Some(home) = &self.rules[rule].home else { return };
+                if let Some(outer) = &tables.outer[rule] {
+                    outer.add_gradient(shared.mass(), &self.tree.sizes, parameters, gradient);
+                    return;
+                }
                 let (silent, factors) = (&tables.silent[rule], &tables.factors[rule]);
                 if factors.iter().all(|factor| *factor >= LEAST_DIVISOR) {
                     self.add_mass_gradient(rule, parameters, silent, (&shared, factors), gradient);
@@ -250,16 +273,8 @@ impl Problem {
             gradient[at] +=
                 silent.iter().zip(slope).map(|(silent, slope)| slope * (1.0 - 2.0 * silent)).sum::<f64>();
         }
-        if let Silence::Learned(places) = &shape.silence {
-            let toward_silence = 1.0 - 2.0 * self.probability(rule, parameters);
-            shape.add_inhibition_gradient(
-                places,
-                &self.tree.sizes,
-                parameters,
-                (slope, toward_silence),
-                gradient,
-            );
-        }
+        let toward_silence = 1.0 - 2.0 * self.probability(rule, parameters);
+        shape.add_inhibition_gradient(&self.tree.sizes, parameters, (slope, toward_silence), gradient);
     }
 }
 
@@ -285,7 +300,7 @@ impl RuleShape {
     }
 
     /// The probability to be silent, for each entry.
-    fn fill_silent(&self, sizes: &[usize], parameters: &[f64], silent: &mut Vec<f64>) {
+    pub(crate) fn fill_silent(&self, sizes: &[usize], parameters: &[f64], silent: &mut Vec<f64>) {
         match &self.silence {
             Silence::Given(given) => silent.clone_from(given),
             Silence::Learned(places) => match places.first() {
@@ -312,15 +327,16 @@ impl RuleShape {
         products
     }
 
-    /// From ∂ / ∂ Q for each entry, so many times, to q: ∂Q/∂qⱼ(m) is the product of the other labels' q where Lⱼ = m.
-    fn add_inhibition_gradient(
+    /// From ∂ / ∂ Q for each entry, so many times, to q, where they are learned: ∂Q/∂qⱼ(m) is the product of the other labels' q where
+    /// Lⱼ = m.
+    pub(crate) fn add_inhibition_gradient(
         &self,
-        places: &[usize],
         sizes: &[usize],
         parameters: &[f64],
         (slope, times): (&[f64], f64),
         gradient: &mut [f64],
     ) {
+        let Silence::Learned(places) = &self.silence else { return };
         // From the first label on: `rest` is ∂ / ∂ (product from this label on), the labels before it summed out.
         let mut rest = Cow::Borrowed(slope);
         let mut products = self.products(places, sizes, parameters, places.len().saturating_sub(1));

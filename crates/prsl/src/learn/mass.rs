@@ -50,6 +50,11 @@ struct Part {
 }
 
 impl Masses {
+    /// By entry, in the order of the clique's labels.
+    pub(crate) fn mass(&self) -> &[f64] {
+        &self.mass
+    }
+
     /// Of a clique.
     pub(crate) fn new(problem: &Problem, clique: &Clique, mass: Vec<f64>) -> Self {
         if problem.reaches.is_empty() || !problem.is_joint() {

@@ -15,6 +15,7 @@ mod learner;
 mod loopy;
 mod mass;
 mod objective;
+mod outer;
 mod paper;
 mod readable;
 mod regularizer;

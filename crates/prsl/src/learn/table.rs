@@ -45,6 +45,11 @@ impl Fit {
         Self { axes, first, is_whole: labels == own, entries: projection(sizes, &kept, own), direct }
     }
 
+    /// Whether the smaller table has all labels, in the same order.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     /// Multiplies a table over the larger one's labels, all of them or from the first that is kept on.
     pub(crate) fn multiply(&self, product: &mut [f64], factors: &[f64]) {
         if self.is_whole {

@@ -17,7 +17,9 @@ fn case(seed: u64) -> Case {
     let n_labels = rng.random_range(2..6);
     let sizes: Vec<usize> = (0..n_labels).map(|_| rng.random_range(2..4)).collect();
     let scope = |rng: &mut ChaCha8Rng| -> Vec<usize> {
-        let mut scope: Vec<usize> = (0..n_labels).filter(|_| rng.random_bool(0.5)).collect();
+        // Now and then all labels: such rules are outer products.
+        let share = if rng.random_bool(0.2) { 1.0 } else { 0.5 };
+        let mut scope: Vec<usize> = (0..n_labels).filter(|_| rng.random_bool(share)).collect();
         if scope.is_empty() {
             scope.push(rng.random_range(0..n_labels));
         }
