@@ -13,6 +13,9 @@ use crate::text::print;
 const TIE: f64 = 0.05;
 /// Categories of a noisy-or with less than this share of the largest strength go unsaid.
 const FAINT: f64 = 0.1;
+/// From so many conditions on, nobody reads an implication: what makes the rule true is listed instead, the first few of it.
+const MANY: usize = 6;
+const LISTED: usize = 5;
 
 impl Model {
     /// A rule as a sentence, with how sure it is.
@@ -164,6 +167,14 @@ impl Writer<'_> {
             .filter(|voice| speaks(voice, voice.smallest()))
             .map(|voice| self.one_of(voice.label, &voice.categories(|q| !speaks(voice, q))))
             .collect();
+        let silent = match (100.0 * voices[chosen].smallest()).round() {
+            0.0 => String::new(),
+            percent => format!("; silent {percent} % of the time"),
+        };
+        if conditions.len() >= MANY {
+            let causes = self.strongest_causes(&voices, FAINT * strongest);
+            return format!("one of {causes}, {}{silent}", print::number(rule.probability()));
+        }
         let conditions = match &conditions[..] {
             [one] => one.text.clone(),
             several => joined(several, Form::And).text,
@@ -175,10 +186,6 @@ impl Writer<'_> {
         };
         let sure =
             sureness(rule.probability(), &voices, chosen).map_or(String::new(), |sure| format!(", {sure}"));
-        let silent = match (100.0 * voices[chosen].smallest()).round() {
-            0.0 => String::new(),
-            percent => format!("; silent {percent} % of the time"),
-        };
         format!("{sentence}{sure}{silent}")
     }
 
@@ -200,6 +207,22 @@ impl Writer<'_> {
             let categories = voice.categories(|q| q < 1.0).into_iter();
             categories.map(|category| self.one_of(voice.label, &[category]).text)
         })
+    }
+
+    /// The categories that are at least so strong, the strongest first, some of them by number.
+    fn strongest_causes(&self, voices: &[Voice], least: f64) -> String {
+        let of_voice = |voice: &Voice| {
+            let strengths = voice.inhibitions.iter().map(|&q| voice.strength(q)).enumerate();
+            let named = |(category, strength): (usize, f64)| {
+                (strength, self.one_of(voice.label, &[CategoryId::new(category)]).text)
+            };
+            strengths.filter(|(_, strength)| *strength >= least).map(named).collect::<Vec<_>>()
+        };
+        let mut causes: Vec<(f64, String)> = voices.iter().flat_map(of_voice).collect();
+        causes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let n_more = causes.len().saturating_sub(LISTED);
+        let more = (n_more > 0).then(|| format!("{n_more} more"));
+        listed(causes.into_iter().take(LISTED).map(|(_, text)| text).chain(more), "or")
     }
 
     /// The place of the label to conclude upon: of the strongest one that says what is, not what is not, the last if there are
@@ -436,6 +459,14 @@ label \"if\"
         reads("noisy_or 0.93: a=no 0", "not a, 0.93");
         reads("noisy_or 0.93: bent 0, flat 0, odd 0, pose=high 0", "not \"two words\", 0.93");
         reads("noisy_or 0.93: \"if\" 0, a=no 0", "if a then \"if\", 0.93");
+    }
+
+    #[test]
+    fn many_causes_are_listed() {
+        reads(
+            "noisy_or 0.99: a 0.8, b 0.7, c 0.9, gait 0.85, centered 0.75, bent 0.6, flat 0.65, \"if\" 0.95",
+            "one of bent, flat, b, centered, a or 3 more, 0.99; silent 60 % of the time",
+        );
     }
 
     #[test]

@@ -38,8 +38,7 @@ pub(crate) fn readable(
 ) -> Result<Readable> {
     let least = problem.mean(parameters, rows) - TOLERATED;
     let parameters = rounded(problem, parameters, rows, least);
-    let parameters = pruned(problem, base.rules().len(), parameters, rows, least);
-    let rules = by_worth(problem, 0, &parameters, rows);
+    let rules = by_worth(problem, &parameters, rows);
     let mut builder = problem.with_probabilities(base, relearned, &parameters)?.edit();
     for (label, calibration) in base.label_ids().zip(&problem.calibrations) {
         if let Some(calibrator) = calibrator(*calibration, base.label(label).n_categories(), &parameters)? {
@@ -84,23 +83,15 @@ fn rounded(problem: &Problem, parameters: &[f64], rows: &Rows, least: f64) -> Ve
     parameters.to_vec()
 }
 
-/// New rules say nothing that the rows do not need, those of the least worth first, as long as that leaves so much.
-fn pruned(problem: &Problem, first: usize, mut parameters: Vec<f64>, rows: &Rows, least: f64) -> Vec<f64> {
-    for (rule, _) in by_worth(problem, first, &parameters, rows).into_iter().rev() {
-        let candidate = problem.without(rule, &parameters);
-        if problem.mean(&candidate, rows) >= least {
-            parameters = candidate;
-        }
-    }
-    parameters
-}
-
-/// The rules from one on that say something, and what the mean log-likelihood loses without each: those that are worth most first.
-fn by_worth(problem: &Problem, first: usize, parameters: &[f64], rows: &Rows) -> Vec<(usize, f64)> {
+/// The rules that say something, and what the mean log-likelihood loses without each: those that are worth most first.
+///
+/// Rules that these rows could do without stay: they are few, and what they do not need is needed elsewhere. With such rules left out, test
+/// rows of small datasets lost far more than these.
+fn by_worth(problem: &Problem, parameters: &[f64], rows: &Rows) -> Vec<(usize, f64)> {
     let whole = problem.mean(parameters, rows);
     let worth = |rule: usize| (rule, whole - problem.mean(&problem.without(rule, parameters), rows));
     let speaks = |rule: &usize| !problem.inhibitions(*rule, parameters).is_empty();
-    let mut rules: Vec<(usize, f64)> = (first..problem.rules.len()).filter(speaks).map(worth).collect();
+    let mut rules: Vec<(usize, f64)> = (0..problem.rules.len()).filter(speaks).map(worth).collect();
     rules.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     rules
 }
