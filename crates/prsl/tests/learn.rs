@@ -289,7 +289,10 @@ fn rows_that_say_nothing_are_refused() {
     let error = quick().learn(&model, &unknown, &examples).unwrap_err();
     assert_eq!(error.to_string(), "there are no rows with a known truth to learn from");
     let error = quick().learn(&model, &examples, &unknown).unwrap_err();
-    assert_eq!(error.to_string(), "there are no rows with a known truth to validate on");
+    assert_eq!(
+        error.to_string(),
+        "there are no rows with a known truth to validate on; more rows are needed, or some to validate on"
+    );
     let error = quick().learn(&Model::parse("label x").unwrap(), &examples, &examples).unwrap_err();
     assert_eq!(error.to_string(), "the rows to learn from are about other labels than the model");
     let loopy = Learner { gradients: Gradients::Loopy, ..quick() };

@@ -300,7 +300,9 @@ impl Learner {
         let hidden = Hidden::new(&bases.calibrated, train);
         let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
         let sizes = self.affordable(base, train);
-        while let Some(candidate) = self.next(&sizes, &progress.done, base.labels().len()) {
+        let widen =
+            |size: Size| size.widened(base.labels().len()).filter(|size| is_affordable(*size, base, train));
+        while let Some(candidate) = self.next(&sizes, &progress.done, &widen) {
             let mut task = Task::new(self, candidate, bases, train)?;
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
@@ -335,23 +337,23 @@ impl Learner {
         self.wide && learns_rules && !self.sizes.iter().any(|size| size.is_wide())
     }
 
-    /// The sizes that the rows can tell something about: the first, and others with not too many numbers to learn and not too
-    /// large tables.
+    /// The first size, and others that the rows can tell something about.
     fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
-        let most = n_rare(train) / RARE_TRUTHS;
-        let is_affordable = |size: &Size| {
-            size.n_parameters(base).is_none_or(|n| n <= most) && size.n_entries(base) <= MAX_ENTRIES
-        };
         let mut sizes: Vec<Size> = self.sizes.iter().map(|size| size.at_most(base.labels().len())).collect();
         let others = sizes.split_off(1);
-        sizes.extend(others.into_iter().filter(is_affordable));
+        sizes.extend(others.into_iter().filter(|size| is_affordable(*size, base, train)));
         sizes
     }
 
     /// What to try next: larger sizes until some in a row gain nothing; then the best and larger ones without combinations; then a rule
     /// about all labels; then the best of all, larger ones as long as they gain, and nothing but a rule about all labels, with the
     /// beliefs as they are given.
-    fn next(&self, sizes: &[Size], done: &[Climb], n_labels: usize) -> Option<Candidate> {
+    fn next(
+        &self,
+        sizes: &[Size],
+        done: &[Climb],
+        widen: &dyn Fn(Size) -> Option<Size>,
+    ) -> Option<Candidate> {
         let [first, plain, wide, given] = self.stages(done);
         let is_at = |later: &[&[Climb]]| later.iter().all(|stage| stage.is_empty());
         let next = |from: usize, tried: &[Climb], patience: usize| {
@@ -373,18 +375,18 @@ impl Learner {
         let narrow = &done[..first.len() + plain.len()];
         if self.widens()
             && is_at(&[given])
-            && let Some(candidate) = next_wide(narrow, wide, n_labels)
+            && let Some(candidate) = next_wide(narrow, wide, widen)
         {
             return Some(candidate);
         }
         let calibrated = &done[..narrow.len() + wide.len()];
         let best = best(calibrated).filter(|_| self.calibrate == Calibrating::Joint)?;
         let candidate = Candidate { calibrated: false, ..calibrated[best].candidate };
-        let alone = Candidate { size: Size::NOTHING.widened(n_labels)?, ..candidate };
+        let alone = widen(Size::NOTHING).map(|size| Candidate { size, ..candidate });
         if given.is_empty() {
             return Some(candidate);
         }
-        if given.iter().any(|climb| climb.candidate == alone) {
+        if given.iter().any(|climb| Some(climb.candidate) == alone) {
             return None;
         }
         // Where the first is no better than it is with calibrators, larger ones are not either.
@@ -392,7 +394,7 @@ impl Learner {
         let at = best.checked_sub(first.len()).map_or(best, |plain| from + plain);
         let larger = next(at, given, OTHER_SIZES).filter(|_| gains && best < narrow.len());
         // Calibrators can do much of what a rule about all labels does, and are in its way more than in that of others.
-        larger.map(|size| Candidate { size, ..candidate }).or_else(|| self.widens().then_some(alone))
+        larger.map(|size| Candidate { size, ..candidate }).or_else(|| alone.filter(|_| self.widens()))
     }
 
     /// The candidates as they were asked for; then, to see whether that is better, those without combinations, those with a rule about all
@@ -424,9 +426,10 @@ impl Learner {
     }
 
     fn check(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<()> {
-        for (examples, which) in [(train, "to learn from"), (valid, "to validate on")] {
+        let advice = "; more rows are needed, or some to validate on";
+        for (examples, which, advice) in [(train, "to learn from", ""), (valid, "to validate on", advice)] {
             if examples.truths().iter().flatten().flatten().next().is_none() {
-                let problem = format!("there are no rows with a known truth {which}");
+                let problem = format!("there are no rows with a known truth {which}{advice}");
                 return Err(Error::Examples { problem });
             }
             if !are_about_the_same(examples.beliefs().model(), base) {
@@ -588,6 +591,12 @@ impl Learner {
     }
 }
 
+/// Whether the rows can tell something about a size: not too many numbers to learn, and not too large tables.
+fn is_affordable(size: Size, base: &Model, train: &Examples) -> bool {
+    let most = n_rare(train) / RARE_TRUTHS;
+    size.n_parameters(base).is_none_or(|n| n <= most) && size.n_entries(base) <= MAX_ENTRIES
+}
+
 /// How many known truths are not the most frequent category of their label: what there is to learn rules from.
 fn n_rare(examples: &Examples) -> usize {
     let labels = examples.beliefs().model().labels();
@@ -627,7 +636,7 @@ fn difference(a: &[f64], b: &[f64]) -> (f64, f64) {
 }
 
 /// A rule about all labels to try: beside no others, and if that gains something, beside those that are best without it.
-fn next_wide(narrow: &[Climb], wide: &[Climb], n_labels: usize) -> Option<Candidate> {
+fn next_wide(narrow: &[Climb], wide: &[Climb], widen: &dyn Fn(Size) -> Option<Size>) -> Option<Candidate> {
     let best = narrow[best(narrow)?].candidate;
     let nothing = Candidate { size: Size::NOTHING, ..best };
     let alone = narrow.iter().find(|climb| climb.candidate == nothing);
@@ -637,7 +646,7 @@ fn next_wide(narrow: &[Climb], wide: &[Climb], n_labels: usize) -> Option<Candid
         (Some(alone), [first]) if first.best_validation > alone.best_validation && best != nothing => best,
         _ => return None,
     };
-    candidate.size.widened(n_labels).map(|size| Candidate { size, ..candidate })
+    widen(candidate.size).map(|size| Candidate { size, ..candidate })
 }
 
 /// The best of some climbs, the first of equals.
