@@ -5,6 +5,7 @@
 
 mod adam;
 mod calibration;
+mod candidates;
 mod climb;
 mod clique_tree;
 mod examples;
