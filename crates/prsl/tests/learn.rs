@@ -424,6 +424,41 @@ fn a_rule_about_all_labels_is_found_where_it_helps() {
     assert!(learned.validation > without.validation + 0.02, "{} {}", learned.validation, without.validation);
 }
 
+/// A table of such a rule would have 2³⁰ entries.
+#[test]
+fn rules_about_very_many_labels_are_learned_beside_and_anew() {
+    let names: Vec<String> = (0..30).map(|at| format!("l{at}")).collect();
+    let labels = names.iter().fold(Model::builder(), |builder, name| builder.binary_label(name.clone()));
+    let inhibitions = names.iter().enumerate().map(|(at, name)| format!("{name} {}", (at % 5) as f64 / 10.0));
+    let text = inhibitions.collect::<Vec<String>>().join(", ");
+    let model = labels.build().unwrap();
+    let base = Model::parse(&format!("{model}\nnoisy_or 0.9 any: {text}\nrule 0.8: l0 -> l1")).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut beliefs = BeliefMatrix::new(&model);
+    for _ in 0..120 {
+        let cells: Vec<Option<f64>> =
+            (0..30).flat_map(|_| [Some(rng.random_range(0.0..0.1)), None]).collect();
+        beliefs.push(&cells, Normalize::Never).unwrap();
+    }
+    let truths = sampled(&base, &beliefs);
+    let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
+    for relearn in [false, true] {
+        let learner = Learner { relearn, steps: Some(60), ..quick() };
+        let learned = learner.learn(&base, &train, &valid).unwrap();
+        check(&learned, &valid);
+        let named = |model: &Model| model.rules().iter().find(|rule| rule.name() == Some("any")).cloned();
+        assert_eq!(named(&learned.model) == named(&base), !relearn, "{}", learned.model);
+        assert_eq!(learned.model.rules().iter().filter(|rule| rule.name() == Some("any")).count(), 1);
+    }
+    let another = |at: usize| base.rules()[0].clone().named(format!("any{at}"));
+    let many = (0..11).fold(base.edit(), |builder, at| builder.add_rule(another(at)));
+    let error = quick().learn(&many.build().unwrap(), &train, &valid).unwrap_err();
+    assert!(
+        error.to_string().contains("12 rules about many labels, each of which doubles the time"),
+        "{error}"
+    );
+}
+
 #[test]
 fn calibrators_are_left_out_where_beliefs_are_right_as_they_are() {
     let simulation = Simulation { n_labels: 5, n_rules: 4, n_rows: 3000, seed: 2 };

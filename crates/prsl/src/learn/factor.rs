@@ -46,8 +46,9 @@ impl Home {
 pub(crate) enum Silence {
     /// ∏ q, where q of the categories of each label are parameters from these places on.
     Learned(Vec<usize>),
-    /// The same over all labels, without a table; the parameters from here on, in the order of the categories.
-    Wide(usize),
+    /// The same over all labels, without a table; the parameters from here on, in the order of the categories. They may have to stay as
+    /// they are.
+    Wide { start: usize, is_learned: bool },
     /// As it is, for every entry.
     Given(Vec<f64>),
 }
@@ -289,12 +290,12 @@ impl RuleShape {
         self.labels.iter().fold(0, |entry, &label| entry * sizes[label] + assignment(label))
     }
 
-    /// The places of its q among the parameters, label by label.
+    /// The places of its q among the parameters, label by label, where they are learned.
     pub(crate) fn places(&self, sizes: &[usize]) -> impl Iterator<Item = usize> {
         let places: Vec<usize> = match &self.silence {
-            Silence::Given(_) => Vec::new(),
+            Silence::Given(_) | Silence::Wide { is_learned: false, .. } => Vec::new(),
             Silence::Learned(places) => places.clone(),
-            Silence::Wide(start) => blocks(sizes).map(|block| start + block).collect(),
+            Silence::Wide { start, .. } => blocks(sizes).map(|block| start + block).collect(),
         };
         places.into_iter().zip(&self.labels).flat_map(|(place, &label)| place..place + sizes[label])
     }
@@ -311,7 +312,7 @@ impl RuleShape {
                     outer_product(q, behind.last().expect("that of no label at least"), silent);
                 }
             },
-            Silence::Wide(_) => silent.clear(),
+            Silence::Wide { .. } => silent.clear(),
         }
     }
 

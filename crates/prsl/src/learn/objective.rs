@@ -220,7 +220,7 @@ impl Problem {
     pub(crate) fn bring_home(&mut self) {
         self.of_clique = vec![Vec::new(); self.tree.cliques.len()];
         for (index, rule) in self.rules.iter_mut().enumerate() {
-            let is_wide = matches!(rule.silence, Silence::Wide(_));
+            let is_wide = matches!(rule.silence, Silence::Wide { .. });
             rule.home = if is_wide || self.is_loopy { None } else { Home::of(&self.tree, &rule.labels) };
             if let Some(home) = &rule.home {
                 self.of_clique[home.clique].push(index);
@@ -236,7 +236,7 @@ impl Problem {
     /// The rules that are over all labels.
     pub(crate) fn wide(&self) -> impl Iterator<Item = Wide<'_>> {
         self.rules.iter().filter_map(|rule| match (&rule.silence, rule.probability) {
-            (&Silence::Wide(start), Probability::Given(probability)) => {
+            (&Silence::Wide { start, .. }, Probability::Given(probability)) => {
                 Some(Wide { start, sizes: &self.tree.sizes, probability })
             }
             _ => None,

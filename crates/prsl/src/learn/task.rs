@@ -20,7 +20,7 @@ use super::scopes::{Association, thin_tree};
 use super::typical::Typical;
 use crate::belief::BeliefOrigin;
 use crate::calibrate::{Calibrate, Calibrator};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::rule::{Body, Rule};
@@ -148,6 +148,10 @@ impl Bases {
 pub(crate) const LEAST_INHIBITION: f64 = 1e-4;
 /// Probabilities of experts' rules, where they are learned, stay this far from 0, 1/2 and 1.
 const MARGIN: f64 = 1e-4;
+/// A noisy-or rule of the base has a table of up to so many entries.
+const MAX_EXPERT_ENTRIES: f64 = (1u64 << 16) as f64;
+/// So many rules without a table, at most.
+const MAX_WIDE: usize = 10;
 /// How far the logarithm of a combination's weight, and calibrators' numbers, may go.
 const FAR: f64 = 60.0;
 /// Where the two numbers begin that the weights of all combinations have in common.
@@ -186,12 +190,22 @@ impl Task {
             .iter()
             .map(|rule| rule.scope().iter().map(|label| label.index()).collect())
             .collect();
+        let is_wide: Vec<bool> = match size {
+            Size::Thin { .. } => base.rules().iter().map(|rule| is_wide(rule, &sizes)).collect(),
+            Size::Paper { .. } => vec![false; experts.len()],
+        };
+        let narrow = experts.iter().zip(&is_wide).filter(|(_, is_wide)| !**is_wide);
+        let narrow: Vec<Vec<usize>> = narrow.map(|(scope, _)| scope.clone()).collect();
         // Refuses scopes that are too much, before tables are made for them.
+        check_wide(is_wide.iter().filter(|is_wide| **is_wide).count())?;
         let of_experts =
-            if is_loopy { loopy_tree(&sizes, &experts)? } else { CliqueTree::new(&sizes, &experts)? };
+            if is_loopy { loopy_tree(&sizes, &narrow)? } else { CliqueTree::new(&sizes, &narrow)? };
         let mut rules = Vec::new();
-        for (rule, scope) in base.rules().iter().zip(&experts) {
-            rules.push(settings.expert(base, rule, scope, train, &mut start));
+        for ((rule, scope), is_wide) in base.rules().iter().zip(&experts).zip(is_wide) {
+            rules.push(match is_wide {
+                true => settings.wide_expert(base, rule, train, &mut start),
+                false => settings.expert(base, rule, scope, train, &mut start),
+            });
         }
         let mut tree = of_experts.clone();
         if let Size::Thin { width, rules_per_group, wide } = size {
@@ -200,7 +214,7 @@ impl Task {
                 let association = association(&bases.calibrated, train);
                 let groups = thin_tree(&association, width, &expert_blocks(&of_experts));
                 let groups = known_parts(groups, train);
-                let scopes: Vec<Vec<usize>> = experts.iter().chain(&groups).cloned().collect();
+                let scopes: Vec<Vec<usize>> = narrow.iter().chain(&groups).cloned().collect();
                 tree = CliqueTree::new(&sizes, &scopes)?;
                 for group in &groups {
                     let group = tree.in_order(group);
@@ -273,6 +287,25 @@ impl Task {
     }
 }
 
+/// Whether a rule of the base gets no table: a noisy-or rule about many labels, such as learning finds, too.
+fn is_wide(rule: &Rule, sizes: &[usize]) -> bool {
+    let n_entries = rule.scope().iter().map(|label| sizes[label.index()] as f64).product::<f64>();
+    matches!(rule.body(), Body::NoisyOr(_)) && n_entries > MAX_EXPERT_ENTRIES
+}
+
+/// Each rule without a table doubles the time.
+fn check_wide(n: usize) -> Result<()> {
+    if n <= MAX_WIDE {
+        return Ok(());
+    }
+    Err(Error::TooCostly {
+        what: "learning".to_owned(),
+        needed: format!("{n} rules about many labels, each of which doubles the time"),
+        limit: format!("{MAX_WIDE} of them"),
+        advice: "give the rules fewer labels".to_owned(),
+    })
+}
+
 impl Learner {
     /// A calibrator to be learned, which begins where it is best without rules: where the model has it.
     fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Calibration {
@@ -319,7 +352,7 @@ impl Learner {
 
     /// The same about all labels.
     fn wide(&self, sizes: &[usize], train: &Examples, start: &mut Start, rng: &mut ChaCha8Rng) -> RuleShape {
-        let silence = Silence::Wide(start.parameters.len());
+        let silence = Silence::Wide { start: start.parameters.len(), is_learned: true };
         let n_categories: usize = sizes.iter().sum();
         (0..n_categories).for_each(|_| self.inhibition(rng.random_range(0.9..1.0), train, start));
         let labels = (0..sizes.len()).collect();
@@ -366,6 +399,25 @@ impl Learner {
             Probability::Given(p)
         };
         RuleShape { labels: scope.to_vec(), home: None, silence, probability }
+    }
+
+    /// A noisy-or rule that is there already, about so many labels that it gets no table. Its probability stays as it is.
+    fn wide_expert(&self, model: &Model, rule: &Rule, train: &Examples, start: &mut Start) -> RuleShape {
+        let Body::NoisyOr(body) = rule.body() else { unreachable!("only noisy-or rules are wide") };
+        let is_learned = self.relearns(rule);
+        let silence = Silence::Wide { start: start.parameters.len(), is_learned };
+        for label in model.label_ids() {
+            for category in 0..model.label(label).n_categories() {
+                let q = body.inhibition(label, CategoryId::new(category));
+                if is_learned {
+                    self.inhibition(q.max(LEAST_INHIBITION), train, start);
+                } else {
+                    start.add(q, Range { learning_rate: self.learning_rate, low: q, high: q }, Pull::NONE);
+                }
+            }
+        }
+        let labels = (0..model.labels().len()).collect();
+        RuleShape { labels, home: None, silence, probability: Probability::Given(rule.probability()) }
     }
 
     /// Whether what a rule says is learned anew.

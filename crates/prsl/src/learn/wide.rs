@@ -10,7 +10,7 @@
 use super::objective::Problem;
 use super::sweep::{LANES, Lane, Sweep, dot};
 
-/// A wide rule. Its q are above 0.
+/// A wide rule. Its q are above 0 where they are learned.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wide<'a> {
     /// Where its q start: one for each category of each label, in their order.
@@ -53,7 +53,8 @@ impl Wide<'_> {
         }
         let [silence, factor] = self.silence_and_factor(parameters, assignment);
         let slope = times * (1.0 - 2.0 * self.probability) * silence / factor;
-        self.places(assignment).for_each(|at| gradient[at] += slope / parameters[at]);
+        let is_learned = |at: &usize| parameters[*at] > 0.0;
+        self.places(assignment).filter(is_learned).for_each(|at| gradient[at] += slope / parameters[at]);
     }
 }
 
@@ -131,7 +132,8 @@ impl Split {
         gradient: &mut [f64],
     ) {
         for &start in &self.parts[part].starts {
-            for (at, marginal) in marginals.iter().enumerate() {
+            let is_learned = |(at, _): &(usize, &Lane)| parameters[start + at] > 0.0;
+            for (at, marginal) in marginals.iter().enumerate().filter(is_learned) {
                 gradient[start + at] += dot(marginal, share) / parameters[start + at];
             }
         }

@@ -64,7 +64,7 @@ fn case(seed: u64) -> Case {
         rules.push(RuleShape { labels, home: None, silence, probability });
     }
     for _ in 0..rng.random_range(0..3) {
-        let silence = Silence::Wide(parameters.len());
+        let silence = Silence::Wide { start: parameters.len(), is_learned: true };
         parameters.extend((0..sizes.iter().sum()).map(|_| rng.random_range(0.2..1.0)));
         let probability = Probability::Given(if rng.random_bool(0.3) { 0.2 } else { 0.95 });
         rules.push(RuleShape { labels: (0..n_labels).collect(), home: None, silence, probability });
@@ -141,7 +141,7 @@ impl Case {
 
     /// Only rules that can be in a table, none of them hard, and no combinations.
     fn plain(mut self) -> Self {
-        self.problem.rules.retain(|rule| !matches!(rule.silence, Silence::Wide(_)));
+        self.problem.rules.retain(|rule| !matches!(rule.silence, Silence::Wide { .. }));
         for rule in &mut self.problem.rules {
             if matches!(rule.probability, Probability::Given(_)) {
                 rule.probability = Probability::Given(0.8);
@@ -155,7 +155,7 @@ impl Case {
 
     /// Only rules that can be in a table, hard ones among them.
     fn narrow(mut self) -> Self {
-        self.problem.rules.retain(|rule| !matches!(rule.silence, Silence::Wide(_)));
+        self.problem.rules.retain(|rule| !matches!(rule.silence, Silence::Wide { .. }));
         self
     }
 
