@@ -85,8 +85,8 @@ fn rounded(problem: &Problem, parameters: &[f64], rows: &Rows, least: f64) -> Ve
 
 /// The rules that say something, and what the mean log-likelihood loses without each: those that are worth most first.
 ///
-/// Rules that these rows could do without stay: they are few, and what they do not need is needed elsewhere. With such rules left out, test
-/// rows of small datasets lost far more than these.
+/// Rules that these rows could do without stay: these rows are few, and what they do not need is needed elsewhere. With such rules left
+/// out, other rows of emotions lost 0.034 where these lost nothing.
 fn by_worth(problem: &Problem, parameters: &[f64], rows: &Rows) -> Vec<(usize, f64)> {
     let whole = problem.mean(parameters, rows);
     let worth = |rule: usize| (rule, whole - problem.mean(&problem.without(rule, parameters), rows));
