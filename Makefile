@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-python test-long test-all lint bench bench-learning bench-python benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-long test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
 
 all: lint test doc
 
@@ -42,6 +42,11 @@ bench:
 ## Learning on the paper's datasets, where their beliefs are: accuracy and log-likelihood on rows that were not learned from.
 bench-learning:
 	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
+
+## Time and peak memory of commands on models at the limits: docs/limits.md.
+bench-limits:
+	cargo build --release -p prsl-cli
+	cargo run --release -p prsl-bench --bin limits -- target/release/prsl
 
 ## What a million rows take through NumPy, beside the library's own time.
 bench-python:

@@ -1,6 +1,7 @@
 //! Random small models and named tolerances for the tests of prsl.
 
 mod golden;
+pub mod limits;
 mod random;
 mod simulated;
 
@@ -31,6 +32,13 @@ pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
 /// Shrinks towards fewer rules.
 pub fn small_tree() -> impl Strategy<Value = (Model, BeliefMatrix)> {
     (0usize..=6, any::<u64>()).prop_map(|(n_rules, seed)| with_rows(random_tree(n_rules, seed)))
+}
+
+/// The most memory that a running process has held at once, in bytes; `None` where the system does not tell.
+pub fn peak_memory(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    peak.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
 }
 
 /// The text of a model in which every pigeon has a hole, no hole has two pigeons, and there is a pigeon too many: nothing is

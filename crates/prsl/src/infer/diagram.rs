@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::formula::{Formula, Node};
+use crate::formula::{Bound, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 
 /// A formula decided label by label: from every state, each category leads to a state of the next level.
@@ -27,51 +27,92 @@ pub(crate) struct Level {
     pub(crate) next: Vec<usize>,
 }
 
-/// The most states that a level may have.
-const MAX_STATES: usize = 1 << 12;
+impl Level {
+    /// The state after a choice.
+    pub(crate) fn after(&self, state: usize, choice: usize) -> usize {
+        self.next[state * self.n_choices + choice]
+    }
+}
 
-/// What is known of a node of the formula when some labels are decided.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Status {
-    /// Its value no longer matters, or its parent has taken it into account.
-    Settled,
-    False,
-    True,
-    /// Not yet decided; with how many children counted true so far.
-    Open(u32),
+/// The most states that a level may have.
+pub(crate) const MAX_STATES: usize = 1 << 12;
+
+/// The most statuses that are kept of all states of a level: 32 MiB.
+const MAX_STATUSES: usize = 1 << 22;
+
+/// Why a diagram is not compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TooLarge {
+    /// A level has more than [`MAX_STATES`] states, or their statuses take too much memory.
+    States {
+        /// The label before which the states are.
+        label: LabelId,
+    },
+    /// It takes more work than it may.
+    Work,
+}
+
+/// What is known of a node of the formula when some labels are decided, as one number: states are compared and hashed as lists
+/// of them.
+type Status = u64;
+
+/// Its value no longer matters, or its parent has taken it into account.
+const SETTLED: Status = u64::MAX;
+const FALSE: Status = u64::MAX - 1;
+const TRUE: Status = u64::MAX - 2;
+const UNTOUCHED: Status = open(0, 0);
+
+/// Not yet decided. Of its children, `decided` are, and `yes` of these are true. For an operator with a left and a right side
+/// both are bit sets: 1 for the left side, 2 for the right side.
+const fn open(decided: u32, yes: u32) -> Status {
+    (decided as u64) << 32 | yes as u64
+}
+
+const fn is_open(status: Status) -> bool {
+    status < TRUE
 }
 
 impl Diagram {
     /// The diagram of a formula over the labels of `scope`, in this order. A label's choices are given by one
-    /// representative category each. `None` if a level would need too many states.
-    pub(crate) fn compile(formula: &Formula, scope: &[(LabelId, Vec<CategoryId>)]) -> Option<Self> {
-        let mut start = vec![Status::Open(0); formula.nodes().len()];
-        advance(formula, &mut start, None);
-        let mut states = vec![start];
+    /// representative category each. `max_work` is in units of about a nanosecond.
+    pub(crate) fn compile(
+        formula: &Formula,
+        scope: &[(LabelId, Vec<CategoryId>)],
+        max_work: f64,
+    ) -> Result<Self, TooLarge> {
+        let order: Vec<LabelId> = scope.iter().map(|(label, _)| *label).collect();
+        let mut tree = Tree::new(formula, &order);
+        let mut states = vec![vec![tree.start[tree.root()]]];
+        let mut frontier = vec![tree.root()];
         let mut levels = Vec::new();
-        for (label, choices) in scope {
+        let mut work = 0.0;
+        for (depth, (label, choices)) in scope.iter().enumerate() {
+            let after = tree.frontier_after(depth, &frontier);
             let mut ids: HashMap<Vec<Status>, usize> = HashMap::new();
-            let mut after: Vec<Vec<Status>> = Vec::new();
             let mut next = Vec::with_capacity(states.len() * choices.len());
+            let step =
+                100.0 + 2.0 * (frontier.len() + 4 * after.len() + 2 * tree.affected[depth].len()) as f64;
             for state in &states {
                 for &choice in choices {
-                    let mut status = state.clone();
-                    advance(formula, &mut status, Some((*label, choice)));
-                    let id = *ids.entry(status).or_insert_with_key(|status| {
-                        after.push(status.clone());
-                        after.len() - 1
-                    });
-                    next.push(id);
+                    work += step;
+                    let status = tree.advance(&frontier, state, depth, choice, &after);
+                    let fresh = ids.len();
+                    next.push(*ids.entry(status).or_insert(fresh));
+                }
+                if ids.len() > MAX_STATES || ids.len() * after.len() > MAX_STATUSES {
+                    return Err(TooLarge::States { label: *label });
+                }
+                if work > max_work {
+                    return Err(TooLarge::Work);
                 }
             }
-            if after.len() > MAX_STATES {
-                return None;
-            }
             levels.push(Level { label: *label, n_states: states.len(), n_choices: choices.len(), next });
-            states = after;
+            states = vec![Vec::new(); ids.len()];
+            ids.into_iter().for_each(|(status, id)| states[id] = status);
+            frontier = after;
         }
-        let accepts = states.iter().map(|state| state[state.len() - 1] == Status::True).collect();
-        Some(Self { levels, accepts }.reduced())
+        let accepts = states.iter().map(|state| state[0] == TRUE).collect();
+        Ok(Self { levels, accepts }.reduced())
     }
 
     /// Merges states from which everything goes the same way, last level first.
@@ -103,97 +144,266 @@ impl Diagram {
     }
 }
 
-/// Decides what one more label decides, then forgets what no longer matters.
-fn advance(formula: &Formula, status: &mut [Status], decided: Option<(LabelId, CategoryId)>) {
-    for (index, node) in formula.nodes().iter().enumerate() {
-        if let Status::Open(counted) = status[index] {
-            status[index] = decide(node, counted, status, decided);
+/// A formula's nodes, and which of them each label touches.
+///
+/// Between two levels only the *frontier* differs from state to state: the nodes with both decided and undecided labels
+/// below them. The others are either as they were at the start, or have been taken into account by their parents.
+struct Tree<'a> {
+    nodes: &'a [Node],
+    parents: Vec<Option<usize>>,
+    /// The status of each node when no label is decided: constants are.
+    start: Vec<Status>,
+    /// For each level, the nodes with atoms of its label below them, children first.
+    affected: Vec<Vec<usize>>,
+    /// For each node, the last level that affects it.
+    last: Vec<usize>,
+    /// The status of each node while a state advances.
+    current: Vec<Status>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(formula: &'a Formula, order: &[LabelId]) -> Self {
+        let nodes = formula.nodes();
+        let mut parents = vec![None; nodes.len()];
+        for (index, node) in nodes.iter().enumerate() {
+            node.children().iter().for_each(|child| parents[child.index()] = Some(index));
         }
+        let levels: HashMap<LabelId, usize> =
+            order.iter().enumerate().map(|(level, &label)| (label, level)).collect();
+        let mut affected = vec![Vec::new(); order.len()];
+        for (index, node) in nodes.iter().enumerate() {
+            if let Node::Atom(atom) = node {
+                affected[levels[&atom.label()]].push(index);
+            }
+        }
+        let mut last = vec![usize::MAX; nodes.len()];
+        for (level, list) in affected.iter_mut().enumerate() {
+            let mut place = 0;
+            while let Some(&node) = list.get(place) {
+                last[node] = level;
+                list.extend(
+                    parents[node].filter(|&parent| std::mem::replace(&mut last[parent], level) != level),
+                );
+                place += 1;
+            }
+            list.sort_unstable();
+        }
+        let start = vec![UNTOUCHED; nodes.len()];
+        let mut tree = Self { nodes, parents, current: start.clone(), start, affected, last };
+        for (index, node) in nodes.iter().enumerate() {
+            let value = match node {
+                Node::Constant(value) => Some(*value),
+                Node::Count(bound, n, children) => bound.outcome(*n, 0, children.len()),
+                _ => None,
+            };
+            value.into_iter().for_each(|value| tree.decide(index, value));
+        }
+        // Nodes that are decided from the start have told their parents.
+        tree.start = tree.current.clone();
+        let root = tree.root();
+        for status in &mut tree.start[..root] {
+            if !is_open(*status) {
+                *status = SETTLED;
+            }
+        }
+        tree
     }
-    let mut relevant = vec![false; status.len()];
-    relevant[status.len() - 1] = true;
-    for (index, node) in formula.nodes().iter().enumerate().rev() {
-        if !relevant[index] {
-            status[index] = Status::Settled;
+
+    fn root(&self) -> usize {
+        self.nodes.len() - 1
+    }
+
+    /// The frontier behind a level, parents first: the root, and the nodes that a later level affects too.
+    fn frontier_after(&self, level: usize, before: &[usize]) -> Vec<usize> {
+        let is_inner = |&node: &usize| node != self.root() && self.last[node] > level;
+        let mut after: Vec<usize> =
+            before.iter().chain(&self.affected[level]).copied().filter(is_inner).collect();
+        after.push(self.root());
+        after.sort_unstable_by(|a, b| b.cmp(a));
+        after.dedup();
+        after
+    }
+
+    /// The state after `choice` at a level: the statuses of the frontier `after` it.
+    fn advance(
+        &mut self,
+        frontier: &[usize],
+        state: &[Status],
+        level: usize,
+        choice: CategoryId,
+        after: &[usize],
+    ) -> Vec<Status> {
+        for &node in &self.affected[level] {
+            self.current[node] = self.start[node];
         }
-        if !matches!(status[index], Status::Open(_)) {
-            continue;
+        for (&node, &status) in frontier.iter().zip(state) {
+            self.current[node] = status;
         }
-        match node {
-            Node::And(children) | Node::Or(children) | Node::Xor(children) | Node::Count(_, _, children) => {
-                // Decided children are counted by now, and only the open ones still matter.
-                for child in children {
-                    relevant[child.index()] = matches!(status[child.index()], Status::Open(_));
-                }
+        for place in 0..self.affected[level].len() {
+            let index = self.affected[level][place];
+            if let Node::Atom(atom) = &self.nodes[index] {
+                self.decide(index, atom.contains(choice));
             }
-            Node::Not(child) => relevant[child.index()] = true,
-            Node::Implies(a, b) | Node::ImpliedBy(a, b) | Node::Iff(a, b) => {
-                relevant[a.index()] = true;
-                relevant[b.index()] = true;
+        }
+        // Parents come first, so that what is below a settled node is settled too.
+        for &node in after {
+            if self.parents[node]
+                .is_some_and(|parent| !is_open(self.current[parent]) || !is_open(self.current[node]))
+            {
+                self.current[node] = SETTLED;
             }
-            Node::Constant(_) | Node::Atom(_) => {}
+        }
+        after.iter().map(|&node| self.current[node]).collect()
+    }
+
+    /// Decides a node, and all above it that this decides.
+    fn decide(&mut self, node: usize, value: bool) {
+        let (mut node, mut value) = (node, value);
+        loop {
+            if !is_open(self.current[node]) {
+                return;
+            }
+            self.current[node] = if value { TRUE } else { FALSE };
+            let Some(parent) = self.parents[node].filter(|&parent| is_open(self.current[parent])) else {
+                return;
+            };
+            let (status, outcome) = count(&self.nodes[parent], node, value, self.current[parent]);
+            self.current[parent] = status;
+            let Some(outcome) = outcome else { return };
+            (node, value) = (parent, outcome);
         }
     }
 }
 
-fn decide(node: &Node, counted: u32, status: &[Status], decided: Option<(LabelId, CategoryId)>) -> Status {
-    let of = |id: &crate::formula::NodeId| status[id.index()];
-    let known = |value: bool| if value { Status::True } else { Status::False };
-    let count = |children: &[crate::formula::NodeId]| {
-        let yes = children.iter().filter(|&id| of(id) == Status::True).count() as u32;
-        let open = children.iter().filter(|&id| matches!(of(id), Status::Open(_))).count() as u32;
-        (counted + yes, open)
+/// The status of a node when one more of its children is decided, and its value if that decides it.
+fn count(node: &Node, child: usize, value: bool, status: Status) -> (Status, Option<bool>) {
+    let (decided, yes) = ((status >> 32) as u32, status as u32);
+    let side = |left: NodeId| if left.index() == child { 1 } else { 2 };
+    let (decided, yes) = match node {
+        Node::Implies(left, _) | Node::ImpliedBy(left, _) | Node::Iff(left, _) => {
+            (decided | side(*left), if value { yes | side(*left) } else { yes })
+        }
+        Node::Xor(_) => (decided + 1, (yes + u32::from(value)) % 2),
+        _ => (decided + 1, yes + u32::from(value)),
     };
-    match node {
-        Node::Constant(value) => known(*value),
-        Node::Atom(atom) => match decided {
-            Some((label, category)) if label == atom.label() => known(atom.contains(category)),
-            _ => Status::Open(0),
-        },
-        Node::Not(child) => match of(child) {
-            Status::True => Status::False,
-            Status::False => Status::True,
-            _ => Status::Open(0),
-        },
-        Node::And(children) => match count(children) {
-            _ if children.iter().any(|id| of(id) == Status::False) => Status::False,
-            (_, 0) => Status::True,
-            _ => Status::Open(0),
-        },
-        Node::Or(children) => match count(children) {
-            _ if children.iter().any(|id| of(id) == Status::True) => Status::True,
-            (_, 0) => Status::False,
-            _ => Status::Open(0),
-        },
-        Node::Xor(children) => match count(children) {
-            (yes, 0) => known(yes % 2 == 1),
-            (yes, _) => Status::Open(yes % 2),
-        },
-        Node::Implies(condition, then) | Node::ImpliedBy(then, condition) => {
-            match (of(condition), of(then)) {
-                (Status::False, _) | (_, Status::True) => Status::True,
-                (Status::True, Status::False) => Status::False,
-                _ => Status::Open(0),
+    let all = |children: &[NodeId]| decided as usize == children.len();
+    let implies = |condition: u32, then: u32| match (decided, yes) {
+        _ if decided & condition != 0 && yes & condition == 0 => Some(true),
+        _ if yes & then != 0 => Some(true),
+        (3, _) => Some(false),
+        _ => None,
+    };
+    let outcome = match node {
+        Node::Constant(_) | Node::Atom(_) => unreachable!("they have no children"),
+        Node::Not(_) => Some(!value),
+        Node::And(_) if !value => Some(false),
+        Node::And(children) => all(children).then_some(true),
+        Node::Or(_) if value => Some(true),
+        Node::Or(children) => all(children).then_some(false),
+        Node::Xor(children) => all(children).then_some(yes == 1),
+        Node::Implies(..) => implies(1, 2),
+        Node::ImpliedBy(..) => implies(2, 1),
+        Node::Iff(..) => (decided == 3).then_some(yes == 0 || yes == 3),
+        Node::Count(bound, n, children) => bound.outcome(*n, yes as usize, children.len() - decided as usize),
+    };
+    (open(decided, yes), outcome)
+}
+
+impl Bound {
+    /// Whether the bound `n` holds when `yes` members are true and `open` are not decided, if that is certain.
+    fn outcome(self, n: usize, yes: usize, open: usize) -> Option<bool> {
+        let ends = [self.admits(yes, n), self.admits(yes + open, n)];
+        match self {
+            // Monotone bounds are decided by their ends, an exact number only when it is out of reach.
+            Bound::Exactly if yes > n || yes + open < n => Some(false),
+            Bound::Exactly if open > 0 => None,
+            _ => (ends[0] == ends[1]).then_some(ends[0]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{Rng, RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::formula::Atom;
+
+    const SIZES: [usize; 5] = [2, 3, 2, 4, 2];
+
+    fn atom(label: usize, category: usize) -> Formula {
+        Formula::atom(Atom::new(LabelId::new(label), CategoryId::new(category)))
+    }
+
+    fn random_formula(rng: &mut impl Rng, depth: usize) -> Formula {
+        let operator = if depth == 0 { rng.random_range(0..2) } else { rng.random_range(0..12) };
+        let mut part = || random_formula(rng, depth - 1);
+        match operator {
+            0 => Formula::constant(rng.random()),
+            1 | 2 => {
+                let label = rng.random_range(0..SIZES.len());
+                atom(label, rng.random_range(0..SIZES[label]))
+            }
+            3 => part().not(),
+            4 => Formula::and([part(), part(), part()]),
+            5 => Formula::or([part(), part()]),
+            6 => Formula::xor([part(), part(), part()]),
+            7 => part().implies(part()),
+            8 => part().implied_by(part()),
+            9 => part().iff(part()),
+            _ => {
+                let parts = [part(), part(), part(), part()];
+                let bound = [Bound::AtLeast, Bound::AtMost, Bound::Exactly][rng.random_range(0..3)];
+                let n_parts = rng.random_range(0..=4);
+                Formula::count(bound, rng.random_range(0..=5), parts.into_iter().take(n_parts))
             }
         }
-        Node::Iff(a, b) => match (of(a), of(b)) {
-            (Status::Open(_), _) | (_, Status::Open(_)) => Status::Open(0),
-            (a, b) => known(a == b),
-        },
-        Node::Count(bound, n, children) => {
-            let (yes, open) = count(children);
-            let admits = |total: u32| bound.admits(total as usize, *n);
-            let (fewest, most) = (admits(yes), admits(yes + open));
-            let outcome = match bound {
-                // Monotone bounds are decided by their ends, an exact number only when it is out of reach.
-                crate::formula::Bound::Exactly if yes as usize > *n || ((yes + open) as usize) < *n => {
-                    Some(false)
-                }
-                crate::formula::Bound::Exactly if open > 0 => None,
-                _ if fewest == most => Some(fewest),
-                _ => None,
-            };
-            outcome.map_or(Status::Open(yes), known)
+    }
+
+    fn compile(formula: &Formula, max_work: f64) -> Result<Diagram, TooLarge> {
+        let choices = |label: LabelId| {
+            let n = SIZES.get(label.index()).copied().unwrap_or(2);
+            (label, (0..n).map(CategoryId::new).collect())
+        };
+        let scope: Vec<_> = formula.scope().into_iter().map(choices).collect();
+        Diagram::compile(formula, &scope, max_work)
+    }
+
+    #[test]
+    fn diagrams_agree_with_their_formulas() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..3000 {
+            let depth = rng.random_range(0..4);
+            let formula = random_formula(&mut rng, depth);
+            let diagram = compile(&formula, 1e9).expect("small formulas have small diagrams");
+            for index in 0..SIZES.iter().product::<usize>() {
+                let mut rest = index;
+                let assignment: Vec<usize> = SIZES.map(|n| (rest % n, rest /= n).0).to_vec();
+                let walk = |state, level: &Level| level.after(state, assignment[level.label.index()]);
+                let state = diagram.levels.iter().fold(0, walk);
+                assert_eq!(diagram.accepts[state], formula.holds(&assignment), "{formula:?} {assignment:?}");
+            }
         }
+    }
+
+    #[test]
+    fn counts_of_many_labels_take_work_in_proportion_to_their_states() {
+        let many = |n: usize| (0..n).map(|label| atom(label + SIZES.len(), 0));
+        let at_most = Formula::count(Bound::AtMost, 2, many(4000));
+        let diagram = compile(&at_most, 4000.0 * 4.0 * 2.0 * 200.0).expect("four states a level");
+        assert!(diagram.levels.iter().all(|level| level.n_states <= 4));
+        let at_least = Formula::count(Bound::AtLeast, 500, many(1000));
+        let diagram = compile(&at_least, 1000.0 * 500.0 * 2.0 * 200.0).expect("at most 501 states a level");
+        assert_eq!(diagram.levels.iter().map(|level| level.n_states).max(), Some(501));
+    }
+
+    #[test]
+    fn diagrams_that_are_too_large_are_refused() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut pair = || Formula::and([0, 0].map(|_| atom(rng.random_range(5..1005), 0)));
+        let pairs = Formula::or((0..50_000).map(|_| pair()).collect::<Vec<_>>());
+        assert!(matches!(compile(&pairs, 1e12), Err(TooLarge::States { .. })));
+        assert_eq!(compile(&pairs, 1e6), Err(TooLarge::Work));
     }
 }

@@ -1,8 +1,10 @@
 //! Rules as inference sees them: their shapes recognized, categories that no rule tells apart merged.
 
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
 
-use super::diagram::Diagram;
+use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
+use super::junction_tree::plan::quantity;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
@@ -33,12 +35,10 @@ pub(crate) struct Factor {
     pub(crate) shape: Shape,
     /// What the rule weighs by when it is silent and when it has fired.
     pub(crate) weights: [f64; 2],
-    /// Whether "fired" means that the formula does not hold: the formula is the negation of a clause.
-    flipped: bool,
     /// Entries of its full table.
     pub(crate) table_size: f64,
-    /// Its decision diagram, once it was asked for; `None` inside if that is too large.
-    diagram: OnceLock<Option<Diagram>>,
+    /// Its decision diagram, once it was asked for.
+    diagram: OnceLock<Result<Diagram, TooLarge>>,
 }
 
 /// The model's rules with their shapes, and its labels' states.
@@ -46,7 +46,15 @@ pub(crate) struct Factors {
     pub(crate) model: Model,
     pub(crate) states: States,
     pub(crate) list: Vec<Factor>,
+    /// What the decision diagram of one rule may take.
+    max_diagram_work: f64,
 }
+
+/// What the decision diagrams of all rules may take together, in units of about a nanosecond.
+const MAX_DIAGRAM_WORK: f64 = 1e9;
+
+/// The most nodes of a formula that are evaluated to fill its table.
+const MAX_TABLE_WORK: f64 = 1e8;
 
 impl Factors {
     pub(crate) fn new(model: &Model) -> Self {
@@ -55,8 +63,10 @@ impl Factors {
 
     /// The same with states of their own for categories that no rule tells apart.
     pub(crate) fn with_states(model: &Model, states: States) -> Self {
-        let list = model.rule_ids().map(|rule| Factor::new(model, &states, rule)).collect();
-        Self { model: model.clone(), states, list }
+        let list: Vec<Factor> = model.rule_ids().map(|rule| Factor::new(model, &states, rule)).collect();
+        let n_logical = list.iter().filter(|factor| matches!(factor.shape, Shape::Logical(_))).count();
+        let max_diagram_work = MAX_DIAGRAM_WORK / n_logical.max(1) as f64;
+        Self { model: model.clone(), states, list, max_diagram_work }
     }
 
     /// The labels of a rule.
@@ -67,52 +77,151 @@ impl Factors {
         }
     }
 
-    /// The rule's outcome for every combination of its labels' states, the last label fastest.
+    /// The rule's outcome for every combination of the states of `scope`, the last label fastest.
+    ///
+    /// `scope` has all labels of the rule, and may have others.
     pub(crate) fn entries(&self, factor: &Factor, scope: &[LabelId]) -> Vec<[f64; 2]> {
         let sizes: Vec<usize> =
             scope.iter().map(|label| self.states.representatives[label.index()].len()).collect();
-        let mut assignment = vec![0; self.model.labels().len()];
-        for (label, representatives) in self.states.representatives.iter().enumerate() {
-            assignment[label] = representatives[0].index();
-        }
-        let mut digits = vec![0; scope.len()];
-        let mut entries = Vec::with_capacity(sizes.iter().product());
-        loop {
-            for (label, &digit) in scope.iter().zip(&digits) {
-                assignment[label.index()] = self.states.representatives[label.index()][digit].index();
+        match (&factor.shape, self.diagram(factor)) {
+            (Shape::RankOne(q), _) => {
+                let q: HashMap<LabelId, &Vec<f64>> = q.iter().map(|(label, q)| (*label, q)).collect();
+                let step = |[silent, fired]: [f64; 2], place: usize, state: usize| match q.get(&scope[place])
+                {
+                    Some(q) => [silent * q[state], fired + silent * (1.0 - q[state])],
+                    None => [silent, fired],
+                };
+                prefixes(&sizes, [1.0, 0.0], step)
             }
-            let [silent, fired] = self.model.rule(factor.rule).outcome(&assignment);
-            entries.push(if factor.flipped { [fired, silent] } else { [silent, fired] });
-            let Some(place) = (0..digits.len()).rev().find(|&place| digits[place] + 1 < sizes[place]) else {
-                return entries;
-            };
-            digits[place] += 1;
-            digits[place + 1..].fill(0);
+            (Shape::Logical(_), Some(diagram)) => self.entries_along(diagram, scope, &sizes),
+            (Shape::Logical(_), None) => self.entries_one_by_one(factor, scope, &sizes),
         }
     }
 
-    /// The decision diagram of a logical rule, or that it is too large.
+    /// Walks along the decision diagram; labels that come later in `scope` than in the diagram are looked up on the way.
+    fn entries_along(&self, diagram: &Diagram, scope: &[LabelId], sizes: &[usize]) -> Vec<[f64; 2]> {
+        let place_of: HashMap<LabelId, usize> =
+            scope.iter().enumerate().map(|(place, &label)| (label, place)).collect();
+        let places: Vec<usize> = diagram.levels.iter().map(|level| place_of[&level.label]).collect();
+        let outcome = |state: usize| if diagram.accepts[state] { [0.0, 1.0] } else { [1.0, 0.0] };
+        if places.is_sorted() {
+            let mut level_at: Vec<Option<usize>> = vec![None; scope.len()];
+            places.iter().enumerate().for_each(|(level, &place)| level_at[place] = Some(level));
+            let step = |state: usize, place: usize, choice: usize| match level_at[place] {
+                Some(level) => diagram.levels[level].after(state, choice),
+                None => state,
+            };
+            return prefixes(sizes, 0, step).into_iter().map(outcome).collect();
+        }
+        let mut entries = Vec::with_capacity(sizes.iter().product());
+        for_each_combination(sizes, |digits| {
+            let walk = |state: usize, (level, &place): (&Level, &usize)| level.after(state, digits[place]);
+            entries.push(outcome(diagram.levels.iter().zip(&places).fold(0, walk)));
+        });
+        entries
+    }
+
+    fn entries_one_by_one(&self, factor: &Factor, scope: &[LabelId], sizes: &[usize]) -> Vec<[f64; 2]> {
+        let mut assignment: Vec<usize> =
+            self.states.representatives.iter().map(|representatives| representatives[0].index()).collect();
+        let mut entries = Vec::with_capacity(sizes.iter().product());
+        for_each_combination(sizes, |digits| {
+            for (label, &digit) in scope.iter().zip(digits) {
+                assignment[label.index()] = self.states.representatives[label.index()][digit].index();
+            }
+            entries.push(self.model.rule(factor.rule).outcome(&assignment));
+        });
+        entries
+    }
+
+    /// Whether the rule's table has at most `max_entries`, and can be filled in a reasonable time.
+    pub(crate) fn has_table(&self, factor: &Factor, max_entries: f64) -> bool {
+        factor.table_size <= max_entries
+            && match &factor.shape {
+                Shape::RankOne(_) => true,
+                Shape::Logical(_) => {
+                    self.diagram(factor).is_some()
+                        || factor.table_size * self.n_nodes(factor) <= MAX_TABLE_WORK
+                }
+            }
+    }
+
+    fn n_nodes(&self, factor: &Factor) -> f64 {
+        self.model.rule(factor.rule).formula().map_or(1.0, |formula| formula.nodes().len() as f64)
+    }
+
+    /// The decision diagram of a logical rule, or why there is none.
     pub(crate) fn require_diagram<'a>(&self, factor: &'a Factor) -> Result<&'a Diagram> {
-        self.diagram(factor).ok_or_else(|| Error::TooCostly {
-            what: format!("rule `{}`", self.model.rule_name(factor.rule)),
-            needed: "a decision diagram with more than 4096 states a level".to_owned(),
-            limit: "4096".to_owned(),
-            advice: "split it into several rules".to_owned(),
+        self.compiled_diagram(factor).as_ref().map_err(|&too_large| {
+            let work = quantity(self.max_diagram_work);
+            let (needed, limit) = match too_large {
+                TooLarge::States { label } => (
+                    format!(
+                        "a decision diagram of more than {MAX_STATES} states at label `{}`",
+                        self.model.label(label).name()
+                    ),
+                    format!("{MAX_STATES} states"),
+                ),
+                TooLarge::Work => (
+                    format!("more than {work} steps for its decision diagram"),
+                    format!("{work} steps, shared equally among the rules that need a diagram"),
+                ),
+            };
+            Error::TooCostly {
+                what: format!("rule `{}`", self.model.rule_name(factor.rule)),
+                needed,
+                limit,
+                advice: "split it into several rules".to_owned(),
+            }
         })
     }
 
     /// The decision diagram of a logical rule, `None` if it is too large.
     pub(crate) fn diagram<'a>(&self, factor: &'a Factor) -> Option<&'a Diagram> {
-        let diagram = factor.diagram.get_or_init(|| {
+        match factor.shape {
+            Shape::RankOne(_) => None,
+            Shape::Logical(_) => self.compiled_diagram(factor).as_ref().ok(),
+        }
+    }
+
+    fn compiled_diagram<'a>(&self, factor: &'a Factor) -> &'a Result<Diagram, TooLarge> {
+        factor.diagram.get_or_init(|| {
             let formula = self.model.rule(factor.rule).formula().expect("only formulas are logical");
             let choices: Vec<_> = self
                 .scope(factor)
                 .into_iter()
                 .map(|label| (label, self.states.representatives[label.index()].clone()))
                 .collect();
-            Diagram::compile(formula, &choices)
-        });
-        diagram.as_ref()
+            Diagram::compile(formula, &choices, self.max_diagram_work)
+        })
+    }
+}
+
+/// Folds `step` over every combination of digits, the last fastest: one result for each.
+///
+/// Combinations with the same first digits share the steps up to there.
+fn prefixes<T: Copy>(sizes: &[usize], start: T, step: impl Fn(T, usize, usize) -> T) -> Vec<T> {
+    let mut results = vec![start];
+    for (place, &size) in sizes.iter().enumerate() {
+        results = results
+            .iter()
+            .flat_map(|&prefix| (0..size).map(move |digit| (prefix, digit)))
+            .map(|(prefix, digit)| step(prefix, place, digit))
+            .collect();
+    }
+    results
+}
+
+/// Calls `visit` with every combination of digits, the last fastest.
+fn for_each_combination(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
+    let mut digits = vec![0; sizes.len()];
+    loop {
+        visit(&digits);
+        let Some(place) = (0..digits.len()).rev().find(|&place| digits[place] + 1 < sizes[place]) else {
+            return;
+        };
+        digits[place] += 1;
+        digits[place + 1..].fill(0);
     }
 }
 
@@ -125,23 +234,22 @@ impl Factor {
         };
         let (shape, flipped) = match rule.body() {
             Body::NoisyOr(noisy_or) => {
-                let q = noisy_or
-                    .scope()
-                    .into_iter()
-                    .map(|label| of_states(label, &|category| noisy_or.inhibition(label, category)))
+                let named: HashMap<(LabelId, CategoryId), f64> = noisy_or
+                    .inhibitions()
+                    .iter()
+                    .map(|it| ((it.label, it.category), it.probability))
                     .collect();
-                (Shape::RankOne(q), false)
+                let q_of = |label: LabelId| {
+                    of_states(label, &|category| named.get(&(label, category)).copied().unwrap_or(1.0))
+                };
+                (Shape::RankOne(noisy_or.scope().into_iter().map(q_of).collect()), false)
             }
             Body::Formula(formula) => match as_clause(formula, |label| model.label(label).n_categories()) {
                 Some(clause) if !clause.always => {
-                    let q = clause
-                        .literals
-                        .iter()
-                        .map(|(&label, fires)| {
-                            of_states(label, &|category| if fires.contains(&category) { 0.0 } else { 1.0 })
-                        })
-                        .collect();
-                    (Shape::RankOne(q), !clause.positive)
+                    let q_of = |(&label, fires): (&LabelId, &Vec<CategoryId>)| {
+                        of_states(label, &|category| f64::from(fires.binary_search(&category).is_err()))
+                    };
+                    (Shape::RankOne(clause.literals.iter().map(q_of).collect()), !clause.positive)
                 }
                 _ => (Shape::Logical(formula.scope()), false),
             },
@@ -152,19 +260,19 @@ impl Factor {
         };
         let table_size = scope.iter().map(|l| states.representatives[l.index()].len() as f64).product();
         let weights = if flipped { [p, 1.0 - p] } else { [1.0 - p, p] };
-        Self { rule: id, shape, weights, flipped, table_size, diagram: OnceLock::new() }
+        Self { rule: id, shape, weights, table_size, diagram: OnceLock::new() }
     }
 }
 
 impl States {
     /// Two categories share a state if every rule treats them alike.
     fn new(model: &Model) -> Self {
-        let mut rules_of: Vec<Vec<RuleId>> = vec![Vec::new(); model.labels().len()];
-        for rule in model.rule_ids() {
-            model.rule(rule).scope().into_iter().for_each(|label| rules_of[label.index()].push(rule));
+        let mut partitions: Vec<Partition> =
+            model.labels().iter().map(|label| Partition::new(label.n_categories())).collect();
+        for rule in model.rules() {
+            refine(&mut partitions, rule.body(), |label| Some(label.index()));
         }
-        let (of_category, representatives) =
-            model.label_ids().map(|label| Self::of_label(model, &rules_of[label.index()], label)).unzip();
+        let (of_category, representatives) = partitions.into_iter().map(Partition::numbered).unzip();
         Self { of_category, representatives }
     }
 
@@ -179,29 +287,71 @@ impl States {
 
     /// Of one label and some rules: the state of each category, and the first category of each state.
     pub(crate) fn of_label(model: &Model, rules: &[RuleId], label: LabelId) -> (Vec<usize>, Vec<CategoryId>) {
-        let categories = || (0..model.label(label).n_categories()).map(CategoryId::new);
-        let mut signatures: Vec<Vec<u64>> = categories().map(|_| Vec::new()).collect();
+        let mut partition = [Partition::new(model.label(label).n_categories())];
         for &rule in rules {
-            match model.rule(rule).body() {
-                Body::Formula(formula) => {
-                    for atom in formula.atoms().filter(|atom| atom.label() == label) {
-                        for category in categories() {
-                            signatures[category.index()].push(u64::from(atom.contains(category)));
-                        }
-                    }
-                }
-                Body::NoisyOr(noisy_or) => {
-                    for category in categories() {
-                        signatures[category.index()].push(noisy_or.inhibition(label, category).to_bits());
-                    }
+            refine(&mut partition, model.rule(rule).body(), |other| (other == label).then_some(0));
+        }
+        let [partition] = partition;
+        partition.numbered()
+    }
+}
+
+/// Splits the categories that a rule tells apart. `place` says where the partition of a label is, if it has one.
+fn refine(partitions: &mut [Partition], body: &Body, place: impl Fn(LabelId) -> Option<usize>) {
+    match body {
+        Body::Formula(formula) => {
+            let mut seen = HashSet::new();
+            for atom in formula.atoms() {
+                if let Some(place) = place(atom.label())
+                    && seen.insert(atom)
+                {
+                    partitions[place].split(atom.categories().iter().map(|&category| (category, 0)));
                 }
             }
         }
-        let mut ids = std::collections::HashMap::new();
+        Body::NoisyOr(noisy_or) => {
+            let mut of_label: BTreeMap<usize, HashMap<CategoryId, u64>> = BTreeMap::new();
+            for inhibition in noisy_or.inhibitions().iter().filter(|it| it.probability != 1.0) {
+                if let Some(place) = place(inhibition.label) {
+                    // The first one named is the one that counts.
+                    let named = of_label.entry(place).or_default();
+                    named.entry(inhibition.category).or_insert(inhibition.probability.to_bits());
+                }
+            }
+            of_label.into_iter().for_each(|(place, named)| partitions[place].split(named));
+        }
+    }
+}
+
+/// Categories in classes that become smaller.
+struct Partition {
+    classes: Vec<usize>,
+    n_classes: usize,
+}
+
+impl Partition {
+    fn new(n_categories: usize) -> Self {
+        Self { classes: vec![0; n_categories], n_classes: 1 }
+    }
+
+    /// Takes these categories out of their classes; those of the same class and key stay together.
+    fn split(&mut self, categories: impl IntoIterator<Item = (CategoryId, u64)>) {
+        let mut fresh: HashMap<(usize, u64), usize> = HashMap::new();
+        for (category, key) in categories {
+            let class = &mut self.classes[category.index()];
+            let next = self.n_classes;
+            *class = *fresh.entry((*class, key)).or_insert(next);
+            self.n_classes = self.n_classes.max(*class + 1);
+        }
+    }
+
+    /// The classes numbered in the order of their first categories, and these categories.
+    fn numbered(self) -> (Vec<usize>, Vec<CategoryId>) {
+        let mut ids = HashMap::new();
         let mut representatives = Vec::new();
-        let of_category = signatures.into_iter().zip(categories()).map(|(signature, category)| {
-            *ids.entry(signature).or_insert_with(|| {
-                representatives.push(category);
+        let of_category = self.classes.into_iter().enumerate().map(|(category, class)| {
+            *ids.entry(class).or_insert_with(|| {
+                representatives.push(CategoryId::new(category));
                 representatives.len() - 1
             })
         });

@@ -44,7 +44,7 @@ impl MaxProductPlan {
     }
 
     pub(crate) fn tree(&self) -> Result<MaxProductTree> {
-        let runner: Runner<MaxProduct> = self.compilation.runner()?;
+        let runner: Runner<MaxProduct> = self.compilation.runner_alone()?;
         let typical = Typical::new(&runner.model);
         Ok(MaxProductTree { runner, typical })
     }

@@ -1,5 +1,6 @@
 //! The junction tree: exact inference along a tree of small tables.
 
+mod account;
 pub(crate) mod network;
 mod order;
 pub(crate) mod plan;
@@ -23,6 +24,7 @@ use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
+use account::Account;
 use network::Split;
 use runner::{Aim, Answer, Compilation, Runner};
 use sample::Walk;
@@ -80,15 +82,21 @@ impl JunctionTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        let compilation = Compilation::new(model, Aim::Sum, Split::Signed, limits)?;
-        let runner = compilation.runner()?;
+        Self::compile_worth(model, limits, f64::INFINITY)
+    }
+
+    /// The same where a row of more than `max_work` multiply-adds is of no use.
+    pub(crate) fn compile_worth(model: &Model, limits: Limits, max_work: f64) -> Result<Self> {
+        let compilation = Compilation::new_worth(model, Aim::Sum, Split::Signed, limits, max_work)?;
+        let account = Account::new(limits.memory);
+        let runner = compilation.runner(&account)?;
         let (typical, excluded, walk) = (Typical::new(model), OnceLock::new(), OnceLock::new());
         if !compilation.is_signed() {
             return Ok(Self { quick: None, careful: Ok(runner), typical, excluded, walk });
         }
         // The same plan without signs; if that is too large, perhaps another one is not.
-        let careful = compilation.without_signs()?.runner().or_else(|_| {
-            Compilation::new(model, Aim::Sum, Split::Or, limits).and_then(|compilation| compilation.runner())
+        let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
+            Compilation::new_worth(model, Aim::Sum, Split::Or, limits, max_work)?.runner(&account)
         });
         Ok(Self { quick: Some(runner), careful, typical, excluded, walk })
     }

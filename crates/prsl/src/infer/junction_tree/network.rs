@@ -1,6 +1,8 @@
 //! A model as variables and small tables: what the elimination order is searched on and the plan is made of.
 
-use crate::error::Result;
+use super::plan::quantity;
+use super::runner::Aim;
+use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::label::LabelId;
 use crate::rule::RuleId;
@@ -41,6 +43,18 @@ pub(crate) struct Leaf {
     pub(crate) source: Source,
 }
 
+impl Leaf {
+    /// The memory that it takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let of_source = match &self.source {
+            Source::Belief(_) => 0,
+            Source::Fixed(numbers) => size_of_val(&numbers[..]),
+            Source::Rule(_, entries) => size_of_val(&entries[..]),
+        };
+        (size_of::<Self>() + size_of_val(&self.variables[..]) + of_source) as u64
+    }
+}
+
 /// Whether a network holds its numbers, or its shape alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
@@ -69,21 +83,45 @@ pub(crate) enum Split {
 const MAX_TABLE: f64 = (1u64 << 22) as f64;
 
 impl Factors {
-    /// The forms that a rule may take, the table first. Under the maximum a noisy-or with a general q cannot be
-    /// taken apart: the maximum of a sum is not the sum of maxima.
-    pub(crate) fn forms(&self, factor: &Factor, maximum: bool) -> Vec<Form> {
+    /// The forms that a rule may take, the table first; an error if there is none.
+    ///
+    /// Under the maximum a noisy-or with a general q cannot be taken apart: the maximum of a sum is not the sum of maxima.
+    pub(crate) fn forms(&self, factor: &Factor, aim: Aim) -> Result<Vec<Form>> {
         let mut forms = Vec::new();
-        if factor.table_size <= MAX_TABLE {
+        if self.has_table(factor, MAX_TABLE) {
             forms.push(Form::Table);
         }
         let splits = match &factor.shape {
-            Shape::RankOne(q) => !(maximum && q.iter().flat_map(|(_, q)| q).any(|&q| q != 0.0 && q != 1.0)),
-            Shape::Logical(_) => true,
+            Shape::RankOne(q) => {
+                aim == Aim::Sum || q.iter().flat_map(|(_, q)| q).all(|&q| q == 0.0 || q == 1.0)
+            }
+            Shape::Logical(_) => self.diagram(factor).is_some(),
         };
         if splits && factor.n_variables() > 0 {
             forms.push(Form::Apart);
         }
-        forms
+        if forms.is_empty() && matches!(factor.shape, Shape::Logical(_)) {
+            self.require_diagram(factor)?;
+        }
+        match forms[..] {
+            [] => Err(Error::TooCostly {
+                what: format!("{} under rule `{}`", aim.query(), self.model.rule_name(factor.rule)),
+                needed: format!("a table of {} entries", quantity(factor.table_size)),
+                limit: format!("{} entries", quantity(MAX_TABLE)),
+                advice: "give the rule fewer labels, or ask for marginals".to_owned(),
+            }),
+            _ => Ok(forms),
+        }
+    }
+
+    /// Whether the rule connects all its labels when it is taken apart.
+    pub(crate) fn is_connected(&self, factor: &Factor) -> bool {
+        match &factor.shape {
+            Shape::RankOne(_) => true,
+            Shape::Logical(_) => self
+                .diagram(factor)
+                .is_some_and(|diagram| diagram.levels[1..].iter().all(|level| level.n_states > 1)),
+        }
     }
 
     /// The network for these forms of the rules: its shape alone, or with the numbers of its tables.
@@ -111,7 +149,7 @@ impl Factors {
                     Split::Or => add_fired(&mut network, first, factor.rule, q),
                     Split::Signed => add_signed(&mut network, first, factor.rule, q),
                 },
-                (Form::Apart, Shape::Logical(_)) => self.add_chain(&mut network, first, factor)?,
+                (Form::Apart, Shape::Logical(_)) => self.add_chain(&mut network, first, factor, filled)?,
             }
         }
         Ok(network)
@@ -124,7 +162,7 @@ impl Factors {
         network.leaves.push(Leaf { variables, source: Source::Rule(factor.rule, entries) });
     }
 
-    fn add_chain(&self, network: &mut Network, first: usize, factor: &Factor) -> Result<()> {
+    fn add_chain(&self, network: &mut Network, first: usize, factor: &Factor, filled: Filled) -> Result<()> {
         let rule = factor.rule;
         let diagram = self.require_diagram(factor)?;
         let mut before: Option<usize> = None;
@@ -134,14 +172,18 @@ impl Factors {
             let mut variables: Vec<usize> = before.into_iter().chain(label).collect();
             if index == last {
                 let outcome = |&state: &usize| if diagram.accepts[state] { [0.0, 1.0] } else { [1.0, 0.0] };
-                let entries = level.next.iter().map(outcome).collect();
+                let entries = match filled {
+                    Filled::Yes => level.next.iter().map(outcome).collect(),
+                    Filled::No => Vec::new(),
+                };
                 network.leaves.push(Leaf { variables, source: Source::Rule(rule, entries) });
                 break;
             }
             let n_after = diagram.levels[index + 1].n_states;
-            let mut table = Vec::with_capacity(level.next.len() * n_after);
-            for &state in &level.next {
-                table.extend((0..n_after).map(|after| f64::from(after == state)));
+            let mut table = Vec::new();
+            if filled == Filled::Yes {
+                table.resize(level.next.len() * n_after, 0.0);
+                table.chunks_mut(n_after).zip(&level.next).for_each(|(row, &state)| row[state] = 1.0);
             }
             if n_after > 1 {
                 let after = first + index;

@@ -5,8 +5,12 @@
 //! never stored. Running the steps forward gives Z; running them backward gives the derivative of Z in every
 //! table, and with it all marginals at once.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::ops::Range;
+
 use super::network::{Kind, Network, Source, Variable};
-use super::order::{Order, bits};
+use super::order::Order;
 use crate::rule::RuleId;
 
 /// A table of the plan: a leaf of the network or the result of a step.
@@ -76,7 +80,7 @@ pub(crate) struct Nest {
 pub struct Cost {
     /// Numbers in all tables of one row.
     pub entries: f64,
-    /// Bytes for one row: each table and its derivative.
+    /// Bytes for one row: each table and its derivative, and the plan itself.
     pub bytes: f64,
     /// Multiply-adds for one row's marginals.
     pub multiply_adds: f64,
@@ -92,19 +96,20 @@ impl std::fmt::Display for Cost {
 
 /// A number for people: `20,000`, and from a million on `2.0e9`.
 pub(crate) fn quantity(x: f64) -> String {
-    if x < 1e6 {
-        let digits = format!("{x:.0}");
-        let mut grouped = String::new();
-        for (index, digit) in digits.chars().enumerate() {
-            if index > 0 && (digits.len() - index) % 3 == 0 {
-                grouped.push(',');
-            }
-            grouped.push(digit);
+    if x < 1e6 { quantity_in_full(x) } else { format!("{x:.1e}") }
+}
+
+/// A whole number with commas: `1,073,741,824`.
+fn quantity_in_full(x: f64) -> String {
+    let digits = format!("{x:.0}");
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push(',');
         }
-        grouped
-    } else {
-        format!("{x:.1e}")
+        grouped.push(digit);
     }
+    grouped
 }
 
 /// A number of bytes as people say it: `1.5 GiB`.
@@ -121,113 +126,175 @@ pub(crate) fn bytes(x: f64) -> String {
     }
 }
 
+/// A number of bytes that is above a limit, and the limit, with as many digits as it takes to tell them apart.
+pub(crate) fn bytes_above(needed: f64, limit: f64) -> [String; 2] {
+    let [shown, shown_limit] = [needed, limit].map(bytes);
+    if shown != shown_limit {
+        return [shown, shown_limit];
+    }
+    [needed, limit].map(|x| format!("{} bytes", quantity_in_full(x)))
+}
+
 /// The steps before their offsets are worked out: enough to know the cost.
 #[derive(Clone)]
 pub(crate) struct Outline {
     tables: Vec<OutlineTable>,
+    /// The variables of all tables, one table after the other.
+    variables: Vec<u32>,
     joins: Vec<(usize, usize)>,
     pub(crate) cost: Cost,
+    /// Memory for the variables of a join.
+    kept: Vec<u32>,
+    /// About how many nanoseconds it took to find.
+    work: f64,
 }
 
 #[derive(Clone)]
 struct OutlineTable {
-    /// Its variables as a bit set.
-    variables: Vec<u64>,
+    /// Its variables, ascending, as a range of [`Outline::variables`].
+    variables: Range<usize>,
     size: f64,
     fixed: bool,
 }
 
 /// What joining two tables comes to.
 struct Joined {
-    kept: Vec<u64>,
     size: f64,
     work: f64,
     /// How many fired variables end: the smaller table is weighed for each.
     n_weighed: usize,
-    /// How many fired variables are in both tables and stay: the smaller table is extended for each.
-    n_extended: usize,
 }
 
 impl Outline {
     /// The contractions that an elimination order leads to; `None` as soon as they cost more than `limit`.
-    pub(crate) fn new(network: &Network, order: &Order, limit: f64) -> Option<Self> {
-        let words = network.variables.len().div_ceil(64);
+    ///
+    /// The running time is added to `work`, in units of about a nanosecond.
+    pub(crate) fn new(network: &Network, order: &Order, limit: f64, work: &mut f64) -> Option<Self> {
         let mut outline = Self {
             tables: Vec::with_capacity(2 * network.leaves.len()),
+            variables: Vec::with_capacity(4 * network.leaves.len()),
             joins: Vec::with_capacity(network.leaves.len()),
             cost: Cost { entries: 0.0, bytes: 0.0, multiply_adds: 0.0 },
+            kept: Vec::new(),
+            work: 0.0,
         };
-        let mut users: Vec<Vec<usize>> = vec![Vec::new(); network.variables.len()];
-        for (index, leaf) in network.leaves.iter().enumerate() {
-            let mut variables = vec![0; words];
-            let mut size = 1.0;
-            for &variable in &leaf.variables {
-                variables[variable / 64] |= 1 << (variable % 64);
-                size *= network.variables[variable].n_states as f64;
-                users[variable].push(index);
-            }
+        let mut users = Users::new(network);
+        for leaf in &network.leaves {
+            let start = outline.variables.len();
+            outline.variables.extend(leaf.variables.iter().map(|&variable| variable as u32));
+            outline.variables[start..].sort_unstable();
+            let size = leaf.variables.iter().map(|&v| network.variables[v].n_states as f64).product();
+            outline.add(start, size, !matches!(leaf.source, Source::Belief(_)), &mut users);
             outline.cost.entries += size;
-            outline.tables.push(OutlineTable {
-                variables,
-                size,
-                fixed: !matches!(leaf.source, Source::Belief(_)),
-            });
         }
-        for &variable in &order.variables {
-            while users[variable].len() > 1 {
-                outline.join_cheapest(network, variable, &mut users);
-                if outline.cost.price() > limit {
-                    return None;
+        let mut bucket = Vec::new();
+        outline.work = 1000.0 + 60.0 * (network.leaves.len() + order.variables.len()) as f64;
+        let is_within =
+            order.variables.iter().all(|&v| outline.eliminate(network, v, &mut users, &mut bucket, limit));
+        *work += outline.work;
+        debug_assert!(
+            !is_within || users.counts.iter().all(|&count| count == 0),
+            "every variable is summed out"
+        );
+        outline.cost.bytes = outline.cost.entries * 16.0;
+        is_within.then_some(outline)
+    }
+
+    /// The variables that meet a row: a table that depends on the row has them.
+    pub(crate) fn meet_a_row(&self, n_variables: usize) -> Vec<bool> {
+        let mut meet = vec![false; n_variables];
+        for table in self.tables.iter().filter(|table| !table.fixed) {
+            self.variables[table.variables.clone()]
+                .iter()
+                .for_each(|&variable| meet[variable as usize] = true);
+        }
+        meet
+    }
+
+    /// Adds a table whose variables are the last ones of the list.
+    fn add(&mut self, start: usize, size: f64, fixed: bool, users: &mut Users) -> usize {
+        let variables = start..self.variables.len();
+        self.variables[variables.clone()].iter().for_each(|&v| users.add(v, self.tables.len()));
+        self.tables.push(OutlineTable { variables, size, fixed });
+        self.tables.len() - 1
+    }
+
+    /// Joins the tables that have `variable` until it is summed out; `false` if that costs more than `limit`. `bucket` is
+    /// memory to work with.
+    fn eliminate(
+        &mut self,
+        network: &Network,
+        variable: usize,
+        users: &mut Users,
+        bucket: &mut Vec<usize>,
+        limit: f64,
+    ) -> bool {
+        // The cheapest pair is among the small tables; all pairs of a long list would take too long.
+        const PROMISING: usize = 8;
+        users.collect(variable, bucket);
+        let by_size = |outline: &Self, table: usize| Reverse((outline.tables[table].size.to_bits(), table));
+        let mut larger = BinaryHeap::new();
+        while users.counts[variable] > 1 {
+            if bucket.len() > PROMISING {
+                larger.extend(bucket.drain(..).map(|table| by_size(self, table)));
+            }
+            while bucket.len() < PROMISING
+                && let Some(Reverse((_, table))) = larger.pop()
+            {
+                bucket.push(table);
+            }
+            let (a, b) = self.cheapest_pair(network, bucket, users);
+            let joined = self.join(network, a, b, users);
+            if self.cost.price() > limit {
+                return false;
+            }
+            bucket.retain(|&table| table != a && table != b);
+            if users.counts[variable] > 0 {
+                // Where some tables are left out, it is compared with them by its size.
+                match larger.is_empty() {
+                    true => bucket.push(joined),
+                    false => {
+                        larger.extend(bucket.drain(..).chain([joined]).map(|table| by_size(self, table)))
+                    }
                 }
             }
-            debug_assert!(users[variable].is_empty(), "joining the last two tables sums the variable out");
         }
-        outline.cost.bytes = outline.cost.entries * 16.0;
-        Some(outline)
+        true
     }
 
-    /// Whether a table that depends on the row has this variable.
-    pub(crate) fn meets_a_row(&self, variable: usize) -> bool {
-        let has = |table: &OutlineTable| table.variables[variable / 64] >> (variable % 64) & 1 == 1;
-        self.tables.iter().any(|table| !table.fixed && has(table))
-    }
-
-    /// Joins the two tables with `variable` whose result is smallest.
-    fn join_cheapest(&mut self, network: &Network, variable: usize, users: &mut [Vec<usize>]) {
-        // The cheapest pair is among the small ones; all pairs of a long list would take too long.
-        const PROMISING: usize = 8;
-        let mut bucket = users[variable].clone();
-        if bucket.len() > PROMISING {
-            bucket.sort_by(|&x, &y| self.tables[x].size.total_cmp(&self.tables[y].size).then(x.cmp(&y)));
-            bucket.truncate(PROMISING);
-        }
-        let mut best: Option<(Joined, usize, usize)> = None;
+    /// The two tables whose join is smallest, and of these the one with the least work.
+    fn cheapest_pair(&mut self, network: &Network, bucket: &[usize], users: &Users) -> (usize, usize) {
+        let mut best = ((f64::INFINITY, f64::INFINITY), (bucket[0], bucket[1]));
         for (index, &a) in bucket.iter().enumerate() {
             for &b in &bucket[index + 1..] {
-                let joined = self.joined(network, a, b, users);
-                let better = |best: &Joined| (joined.size, joined.work) < (best.size, best.work);
-                if best.as_ref().is_none_or(|(best, ..)| better(best)) {
-                    best = Some((joined, a, b));
+                let joined = self.joined(network, a, b, users, |_| {});
+                self.work +=
+                    5.0 * (self.tables[a].variables.len() + self.tables[b].variables.len() + 2) as f64;
+                if (joined.size, joined.work) < best.0 {
+                    best = ((joined.size, joined.work), (a, b));
                 }
             }
         }
-        let (joined, a, b) = best.expect("there are at least two tables");
+        best.1
+    }
+
+    fn join(&mut self, network: &Network, a: usize, b: usize, users: &mut Users) -> usize {
         let fixed = self.tables[a].fixed && self.tables[b].fixed;
+        let start = self.variables.len();
+        let mut kept = std::mem::take(&mut self.kept);
+        let joined = self.joined(network, a, b, users, |variable| kept.push(variable));
+        self.work += 100.0 + 10.0 * kept.len() as f64;
         self.cost.entries +=
             joined.size + joined.n_weighed as f64 * self.tables[a].size.min(self.tables[b].size);
         // Forward once, backward twice: for each of the two tables.
         self.cost.multiply_adds += if fixed { 0.0 } else { 3.0 * joined.work };
-        let id = self.tables.len();
         for table in [a, b] {
-            for variable in bits(&self.tables[table].variables) {
-                users[variable].retain(|&user| user != table);
-            }
+            users.remove(table, &self.variables[self.tables[table].variables.clone()]);
         }
-        for variable in bits(&joined.kept) {
-            users[variable].push(id);
-        }
-        self.tables.push(OutlineTable { variables: joined.kept, size: joined.size, fixed });
+        self.variables.append(&mut kept);
+        self.kept = kept;
         self.joins.push((a, b));
+        self.add(start, joined.size, fixed, users)
     }
 
     /// The joins in an order in which results are used soon after they were computed, and the tables that are left.
@@ -250,27 +317,89 @@ impl Outline {
         (order, roots)
     }
 
-    fn joined(&self, network: &Network, a: usize, b: usize, users: &[Vec<usize>]) -> Joined {
-        let (a, b) = (&self.tables[a].variables, &self.tables[b].variables);
-        let union: Vec<u64> = a.iter().zip(b).map(|(a, b)| a | b).collect();
-        let mut joined = Joined { kept: union.clone(), size: 1.0, work: 1.0, n_weighed: 0, n_extended: 0 };
-        for variable in bits(&union) {
-            let has = |set: &[u64]| set[variable / 64] >> (variable % 64) & 1 == 1;
-            let shared = has(a) && has(b);
-            let ends = users[variable].len() == 1 + usize::from(shared);
-            let Variable { n_states, kind } = network.variables[variable];
+    /// What joining two tables comes to; `keep` is told the variables of the result, ascending.
+    fn joined(
+        &self,
+        network: &Network,
+        a: usize,
+        b: usize,
+        users: &Users,
+        mut keep: impl FnMut(u32),
+    ) -> Joined {
+        let [a, b] = [a, b].map(|table| &self.variables[self.tables[table].variables.clone()]);
+        let mut joined = Joined { size: 1.0, work: 1.0, n_weighed: 0 };
+        let (mut i, mut j) = (0, 0);
+        while i < a.len() || j < b.len() {
+            let variable = match (a.get(i), b.get(j)) {
+                (Some(&x), Some(&y)) => x.min(y),
+                (Some(&x), None) | (None, Some(&x)) => x,
+                (None, None) => unreachable!("one of the lists goes on"),
+            };
+            let (in_a, in_b) = (a.get(i) == Some(&variable), b.get(j) == Some(&variable));
+            (i, j) = (i + usize::from(in_a), j + usize::from(in_b));
+            let shared = in_a && in_b;
+            let ends = users.counts[variable as usize] == 1 + u32::from(shared);
+            let Variable { n_states, kind } = network.variables[variable as usize];
             let fired = matches!(kind, Kind::Fired(_));
-            let or = fired && shared && !ends;
-            joined.work *= if or { 3.0 } else { n_states as f64 };
-            joined.n_extended += usize::from(or);
+            joined.work *= if fired && shared && !ends { 3.0 } else { n_states as f64 };
             if ends {
-                joined.kept[variable / 64] &= !(1 << (variable % 64));
                 joined.n_weighed += usize::from(fired);
             } else {
                 joined.size *= n_states as f64;
+                keep(variable);
             }
         }
         joined
+    }
+}
+
+/// The tables that have each variable, as linked lists in one allocation.
+struct Users {
+    /// The last link of each variable's list, or [`NO_LINK`].
+    last: Vec<u32>,
+    /// A table, and the link before it. Tables that have been joined since stay in the lists.
+    links: Vec<(u32, u32)>,
+    /// How many tables have each variable now.
+    counts: Vec<u32>,
+    is_joined: Vec<bool>,
+}
+
+const NO_LINK: u32 = u32::MAX;
+
+impl Users {
+    fn new(network: &Network) -> Self {
+        let (n_variables, n_leaves) = (network.variables.len(), network.leaves.len());
+        Self {
+            last: vec![NO_LINK; n_variables],
+            links: Vec::with_capacity(4 * n_leaves),
+            counts: vec![0; n_variables],
+            is_joined: vec![false; 2 * n_leaves],
+        }
+    }
+
+    fn add(&mut self, variable: u32, table: usize) {
+        self.links.push((table as u32, self.last[variable as usize]));
+        self.last[variable as usize] = self.links.len() as u32 - 1;
+        self.counts[variable as usize] += 1;
+    }
+
+    fn remove(&mut self, table: usize, variables: &[u32]) {
+        self.is_joined[table] = true;
+        variables.iter().for_each(|&variable| self.counts[variable as usize] -= 1);
+    }
+
+    /// Collects the tables that have a variable now, ascending.
+    fn collect(&self, variable: usize, tables: &mut Vec<usize>) {
+        tables.clear();
+        let mut link = self.last[variable];
+        while link != NO_LINK {
+            let (table, before) = self.links[link as usize];
+            if !self.is_joined[table as usize] {
+                tables.push(table as usize);
+            }
+            link = before;
+        }
+        tables.reverse();
     }
 }
 
@@ -320,19 +449,48 @@ impl Plan {
         let (order, roots) = outline.depth_first(n_leaves);
         for joined in order {
             let (a, b) = outline.joins[joined - n_leaves];
-            place[joined] = plan.join(network, place[a], place[b], &outline.tables[joined]);
+            let result = &outline.tables[joined];
+            let kept = &outline.variables[result.variables.clone()];
+            place[joined] = plan.join(network, place[a], place[b], kept, result.fixed);
         }
         plan.roots = roots.into_iter().map(|table| place[table]).collect();
         plan.place_derivatives(n_leaves);
-        plan.cost.bytes = 8.0 * (plan.size + plan.derivatives) as f64;
         plan
     }
 
-    /// Watches the smallest table with this variable that depends on the row.
-    pub(crate) fn watch(&mut self, variable: usize) {
-        let has = |table: &&mut Table| !table.fixed && table.variables.contains(&variable);
-        let smallest = self.tables.iter_mut().filter(has).min_by_key(|table| table.size);
-        smallest.expect("rules with signs are put together when a row has come").watched = true;
+    /// The memory that the plan itself takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let tables: usize =
+            self.tables.iter().map(|table| size_of::<Table>() + 2 * size_of_val(&table.variables[..])).sum();
+        let steps: usize =
+            self.steps.iter().map(|step| size_of::<Step>() + step.n_offsets() * size_of::<At>()).sum();
+        (tables + steps + size_of_val(&self.root_of[..])) as u64
+    }
+
+    /// The memory of a workspace for so many rows side by side.
+    pub(crate) fn workspace_bytes(&self, n_rules: usize, lanes: usize) -> u64 {
+        let numbers = self.size + self.derivatives + 4 * n_rules;
+        let exponents = 2 * self.tables.len();
+        (lanes * (numbers * size_of::<f64>() + exponents * size_of::<i32>())) as u64
+    }
+
+    /// Watches, for each of these variables, the smallest table that has it and depends on the row.
+    pub(crate) fn watch(&mut self, variables: &HashSet<usize>) {
+        let mut smallest: HashMap<usize, usize> = HashMap::new();
+        for (index, table) in self.tables.iter().enumerate().filter(|(_, table)| !table.fixed) {
+            for &variable in table.variables.iter().filter(|variable| variables.contains(variable)) {
+                let best = smallest.entry(variable).or_insert(index);
+                if table.size < self.tables[*best].size {
+                    *best = index;
+                }
+            }
+        }
+        debug_assert_eq!(
+            smallest.len(),
+            variables.len(),
+            "rules with signs are put together when a row has come"
+        );
+        smallest.into_values().for_each(|table| self.tables[table].watched = true);
     }
 
     fn add(&mut self, variables: Vec<usize>, sizes: Vec<usize>, fixed: bool) -> usize {
@@ -368,8 +526,9 @@ impl Plan {
         self.derivatives = room.size;
     }
 
-    fn join(&mut self, network: &Network, a: usize, b: usize, result: &OutlineTable) -> usize {
-        let kept = |v: &usize| result.variables[v / 64] >> (v % 64) & 1 == 1;
+    /// Joins two tables into one that keeps these variables, ascending.
+    fn join(&mut self, network: &Network, a: usize, b: usize, kept: &[u32], fixed: bool) -> usize {
+        let kept = |v: &usize| kept.binary_search(&(*v as u32)).is_ok();
         // The larger table is `a`: its layout is kept, and the smaller one is weighed.
         let (a, mut b) = if self.tables[a].size >= self.tables[b].size { (a, b) } else { (b, a) };
         let mut union = self.tables[a].variables.clone();
@@ -384,7 +543,7 @@ impl Plan {
         }
         let variables: Vec<usize> = union.iter().copied().filter(kept).collect();
         let sizes = variables.iter().map(|&v| network.variables[v].n_states).collect();
-        let out = self.add(variables.clone(), sizes, result.fixed);
+        let out = self.add(variables.clone(), sizes, fixed);
         let digit = |&v: &usize| self.digit(network.variables[v].n_states, v, [a, b, out]);
         let (along_out, across_out): (Vec<usize>, Vec<usize>) = union.iter().partition(|v| kept(v));
         let is_or = union
@@ -448,6 +607,17 @@ impl Step {
         match self {
             Step::Join { out, .. } | Step::Or { out, .. } => *out,
             Step::Weigh { out, .. } | Step::Extend { out, .. } => *out,
+        }
+    }
+
+    /// How many offsets it lists.
+    fn n_offsets(&self) -> usize {
+        match self {
+            Step::Join { forward, backward, .. } => {
+                [forward, backward].iter().map(|nest| nest.along.n_offsets() + nest.across.len()).sum()
+            }
+            Step::Or { kept, summed, .. } => kept.n_offsets() + summed.n_offsets(),
+            Step::Weigh { .. } | Step::Extend { .. } => 0,
         }
     }
 
@@ -522,6 +692,10 @@ impl Table {
 }
 
 impl Loops {
+    fn n_offsets(&self) -> usize {
+        self.outer.len() + self.inner.len()
+    }
+
     /// The loop over all combinations of the digits, the last fastest.
     fn new(digits: &[Vec<At>]) -> Self {
         const INNER: usize = 256;

@@ -1,12 +1,13 @@
 //! A compiled model in one semiring: rows in, ln Z and label masses out.
 
-use std::sync::{Condvar, Mutex};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::network::{Form, Leaf, Split};
-use super::plan::{Cost, Plan, bytes};
-use super::search::{Best, search};
+use super::account::{Account, Pool};
+use super::network::{Form, Leaf, Source, Split};
+use super::plan::{Cost, Plan, bytes_above, quantity};
+use super::search::{Best, Ceiling, search};
 use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
@@ -34,7 +35,7 @@ impl Default for Limits {
 const NEARLY_HARD: f64 = 0.01;
 
 /// A plan with everything needed to run it.
-pub(crate) struct Runner<S> {
+pub(crate) struct Runner<S: Semiring> {
     pub(crate) model: Model,
     pub(super) states: States,
     leaves: Vec<Leaf>,
@@ -42,13 +43,17 @@ pub(crate) struct Runner<S> {
     pub(super) belief_leaves: Vec<Option<usize>>,
     pub(super) weights: Vec<[f64; 2]>,
     pub(crate) plan: Plan,
-    limits: Limits,
+    account: Arc<Account>,
     /// A row whose sums over different labels differ by more than this has lost digits to signs.
     consistent: f64,
     pub(super) one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
     pub(super) eight: Pool<Workspace<S, 8>>,
+    /// For rows whose numbers underflow.
+    pub(super) log: Pool<Workspace<LogOf<S>, 1>>,
 }
+
+type LogOf<S> = <S as Semiring>::Log;
 
 /// What a sweep says about one row: for every category its share of Z (or the best weight with it), up to a
 /// common factor, and ln Z (or the best ln weight).
@@ -64,6 +69,27 @@ pub(crate) enum Aim {
     Maximum,
 }
 
+impl Aim {
+    /// What is asked for.
+    pub(crate) fn query(self) -> &'static str {
+        match self {
+            Aim::Sum => "exact inference",
+            Aim::Maximum => "the exact most probable explanation",
+        }
+    }
+
+    /// What to do where a model is too wide, whatever the memory.
+    pub(super) fn advice(self) -> &'static str {
+        "give the rules that connect many labels fewer labels, or use loopy propagation"
+    }
+}
+
+/// The most multiply-adds a row that a plan may take: some minutes on one core.
+const MAX_WORK: f64 = 1e12;
+
+/// The most entries of all tables of a plan: their offsets are 32-bit numbers.
+const MAX_ENTRIES: f64 = u32::MAX as f64;
+
 /// How a model is to be compiled: the rules, the best plan for them, and what it may take.
 pub(crate) struct Compilation {
     model: Model,
@@ -75,8 +101,20 @@ pub(crate) struct Compilation {
 
 impl Compilation {
     pub(crate) fn new(model: &Model, aim: Aim, split: Split, limits: Limits) -> Result<Self> {
+        Self::new_worth(model, aim, split, limits, MAX_WORK)
+    }
+
+    /// The same where a plan of more than `max_work` multiply-adds a row is of no use.
+    pub(crate) fn new_worth(
+        model: &Model,
+        aim: Aim,
+        split: Split,
+        limits: Limits,
+        max_work: f64,
+    ) -> Result<Self> {
         let factors = Factors::new(model);
-        let best = search(&factors, aim == Aim::Maximum, split)?;
+        let ceiling = Ceiling { memory: limits.memory as f64, work: max_work.min(MAX_WORK) };
+        let best = search(&factors, aim, split, ceiling)?;
         Ok(Self { model: model.clone(), factors, best, aim, limits })
     }
 
@@ -99,43 +137,52 @@ impl Compilation {
         Ok(Self { best, ..self })
     }
 
+    /// The same as [`Self::runner`] with an account of its own.
+    pub(crate) fn runner_alone<S: Semiring>(&self) -> Result<Runner<S>> {
+        self.runner(&Account::new(self.limits.memory))
+    }
+
     /// Makes it ready to run, or says what it would take if that is more than the limits allow.
-    pub(crate) fn runner<S: Semiring>(&self) -> Result<Runner<S>> {
+    pub(super) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
         let cost = self.best.outline.cost;
-        let memory = self.limits.memory as f64;
-        // The values alone; what the derivatives take is known when all is laid out.
-        if cost.entries * 8.0 > memory || cost.entries >= f64::from(u32::MAX) {
+        // The values alone; what else it takes is known when all is laid out.
+        let is_too_large = cost.entries * 8.0 > self.limits.memory as f64 || cost.entries > MAX_ENTRIES;
+        if is_too_large || cost.multiply_adds > MAX_WORK {
             return Err(self.too_costly(cost));
         }
         let network = self.best.network(&self.factors)?;
         let mut plan = self.best.outline.plan(&network);
-        for &(rule, variable) in &network.signed {
+        let is_nearly_hard = |&&(rule, _): &&(RuleId, usize)| {
             let [silent, fired] = self.factors.list[rule.index()].weights;
-            if silent < NEARLY_HARD * fired {
-                plan.watch(variable);
-            }
-        }
-        if plan.cost.bytes > memory {
+            silent < NEARLY_HARD * fired
+        };
+        plan.watch(&network.signed.iter().filter(is_nearly_hard).map(|&(_, variable)| variable).collect());
+        let n_rules = self.factors.list.len();
+        let [one, four, eight] = [1, 4, 8].map(|lanes| plan.workspace_bytes(n_rules, lanes));
+        let fixed = plan.bytes() + network.leaves.iter().map(Leaf::bytes).sum::<u64>();
+        plan.cost.bytes = (fixed + one) as f64;
+        if !account.fits(fixed, one) {
             return Err(self.too_costly(plan.cost));
         }
+        account.reserve(fixed);
         let mut belief_leaves = vec![None; self.model.labels().len()];
         for (index, leaf) in network.leaves.iter().enumerate() {
-            if let super::network::Source::Belief(label) = leaf.source {
+            if let Source::Belief(label) = leaf.source {
                 belief_leaves[label.index()] = Some(index);
             }
         }
-        let workspaces = |lanes: f64| (memory / (plan.cost.bytes.max(8.0) * lanes)).max(1.0) as usize;
         Ok(Runner {
             model: self.model.clone(),
             states: self.factors.states.clone(),
             weights: self.factors.list.iter().map(|factor| factor.weights).collect(),
             belief_leaves,
-            one: Pool::new(workspaces(1.0)),
-            four: Pool::new(workspaces(4.0)),
-            eight: Pool::new(workspaces(8.0)),
+            one: account.pool(one),
+            four: account.pool(four),
+            eight: account.pool(eight),
+            log: account.pool(one),
             leaves: network.leaves,
             plan,
-            limits: self.limits,
+            account: account.clone(),
             consistent: match self.is_signed() {
                 false => f64::INFINITY,
                 // Doing a row again costs nothing to speak of.
@@ -148,17 +195,31 @@ impl Compilation {
     }
 
     fn too_costly(&self, cost: Cost) -> Error {
-        let what = match self.aim {
-            Aim::Sum => "exact inference",
-            Aim::Maximum => "the exact most probable explanation",
+        let refuse = |needed: String, limit: String, advice: &str| Error::TooCostly {
+            what: self.aim.query().to_owned(),
+            needed,
+            limit,
+            advice: advice.to_owned(),
         };
-        Error::TooCostly {
-            what: what.to_owned(),
-            needed: format!("{} for tables of {:.1e} entries", bytes(cost.bytes), cost.entries),
-            limit: bytes(self.limits.memory as f64),
-            advice: "raise the memory limit, or give the rules that tie many labels together fewer labels"
-                .to_owned(),
+        if cost.multiply_adds > MAX_WORK {
+            let (needed, limit) = (quantity(cost.multiply_adds), quantity(MAX_WORK));
+            let unit = "multiply-adds a row";
+            return refuse(format!("{needed} {unit}"), format!("{limit} {unit}"), self.aim.advice());
         }
+        if cost.entries > MAX_ENTRIES {
+            let (needed, limit) = (quantity(cost.entries), quantity(MAX_ENTRIES));
+            return refuse(
+                format!("{needed} table entries"),
+                format!("{limit} table entries"),
+                self.aim.advice(),
+            );
+        }
+        let [needed, limit] = bytes_above(cost.bytes, self.limits.memory as f64);
+        refuse(
+            format!("{needed} for tables of {:.1e} entries", cost.entries),
+            limit,
+            "raise the memory limit, or give the rules that tie many labels together fewer labels",
+        )
     }
 }
 
@@ -188,7 +249,7 @@ impl<S: Semiring> Runner<S> {
         finish: impl Fn(&[f64], Option<Answer>) -> T + Sync,
     ) -> Vec<T> {
         // Eight rows side by side unless that takes too much memory for all threads together.
-        let fits = |lanes: u64| self.fits(lanes, rayon::current_num_threads() as u64);
+        let fits = |lanes: usize| self.fits(lanes, rayon::current_num_threads());
         if rows.n_rows() >= 4 && fits(8) {
             self.batch_in(&self.eight, rows, finish)
         } else if rows.n_rows() >= 2 && fits(4) {
@@ -211,6 +272,7 @@ impl<S: Semiring> Runner<S> {
         };
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
         let parts: Vec<Vec<T>> = starts.into_par_iter().with_min_len(4).map(group).collect();
+        self.account.rest();
         parts.into_iter().flatten().collect()
     }
 
@@ -254,38 +316,63 @@ impl<S: Semiring> Runner<S> {
             },
         );
         linear.unwrap_or_else(|| {
-            let mut workspace: Workspace<S::Log, 1> = self.workspace();
-            let answers = self.sweep_back(&mut workspace, &[row], Back::All);
-            let answer = answers.into_iter().next().flatten().expect("logarithms do not underflow");
-            (answer, self.agreement(&workspace))
+            self.log.with(
+                || self.workspace(),
+                |workspace| {
+                    let answers = self.sweep_back(workspace, &[row], Back::All);
+                    let answer = answers.into_iter().next().flatten().expect("logarithms do not underflow");
+                    (answer, self.agreement(workspace))
+                },
+            )
         })
     }
 
     /// The row's answers with each rule left out in turn.
     pub(crate) fn without_each(&self, row: &[f64]) -> Vec<Answer> {
-        if self.fits(4, 1) { self.without_each_in::<4>(row) } else { self.without_each_in::<1>(row) }
+        match self.fits(4, 1) {
+            true => self.without_each_in(&self.four, row),
+            false => self.without_each_in(&self.one, row),
+        }
     }
 
-    fn without_each_in<const L: usize>(&self, row: &[f64]) -> Vec<Answer> {
+    fn without_each_in<const L: usize>(&self, pool: &Pool<Workspace<S, L>>, row: &[f64]) -> Vec<Answer> {
         let rules: Vec<RuleId> = self.model.rule_ids().collect();
-        let mut answers = Vec::with_capacity(rules.len());
-        for group in rules.chunks(L) {
-            let mut workspace: Workspace<S, L> = self.workspace();
-            for (lane, &rule) in group.iter().enumerate() {
-                workspace.set_weights(rule, lane, [1.0, 1.0]);
-            }
-            workspace.fill_fixed(&self.plan, &self.leaves);
-            let swept = self.sweep(&mut workspace, &vec![row; group.len()]);
-            for (answer, &rule) in swept.into_iter().zip(group) {
-                answers.push(answer.unwrap_or_else(|| self.in_logarithms_without(row, &[rule])));
-            }
-        }
+        let without = |group: &[RuleId]| {
+            pool.with(
+                || self.workspace(),
+                |workspace| {
+                    self.weigh_all(workspace);
+                    for (lane, &rule) in group.iter().enumerate() {
+                        workspace.set_weights(rule, lane, [1.0, 1.0]);
+                    }
+                    workspace.fill_fixed(&self.plan, &self.leaves);
+                    let answers = self.sweep(workspace, &vec![row; group.len()]);
+                    self.weigh_all(workspace);
+                    workspace.fill_fixed(&self.plan, &self.leaves);
+                    answers
+                },
+            )
+        };
+        let done = |(answer, rule): (Option<Answer>, &RuleId)| {
+            answer.unwrap_or_else(|| self.in_logarithms_without(row, &[*rule]))
+        };
+        let answers =
+            rules.chunks(L).flat_map(|group| without(group).into_iter().zip(group).map(done)).collect();
+        self.account.rest();
         answers
     }
 
+    /// Gives every rule its own weights in every lane.
+    fn weigh_all<R: Semiring, const L: usize>(&self, workspace: &mut Workspace<R, L>) {
+        for (rule, &weights) in self.model.rule_ids().zip(&self.weights) {
+            (0..L).for_each(|lane| workspace.set_weights(rule, lane, weights));
+        }
+    }
+
     /// Whether this many workspaces of this many lanes are within the limit.
-    pub(super) fn fits(&self, lanes: u64, workspaces: u64) -> bool {
-        self.plan.cost.bytes * (lanes * workspaces) as f64 <= self.limits.memory as f64
+    pub(super) fn fits(&self, lanes: usize, workspaces: usize) -> bool {
+        let bytes = self.plan.workspace_bytes(self.weights.len(), lanes);
+        self.account.fits(0, bytes.saturating_mul(workspaces as u64))
     }
 
     /// Whether the row stays impossible when these rules are left out.
@@ -312,12 +399,23 @@ impl<S: Semiring> Runner<S> {
     }
 
     fn in_logarithms_without(&self, row: &[f64], rules: &[RuleId]) -> Answer {
-        let mut workspace: Workspace<S::Log, 1> = self.workspace();
-        for &rule in rules {
-            workspace.set_weights(rule, 0, [1.0, 1.0]);
-        }
-        workspace.fill_fixed(&self.plan, &self.leaves);
-        let answers = self.sweep(&mut workspace, &[row]);
+        let answers = self.log.with(
+            || self.workspace(),
+            |workspace| {
+                for &rule in rules {
+                    workspace.set_weights(rule, 0, [1.0, 1.0]);
+                }
+                if !rules.is_empty() {
+                    workspace.fill_fixed(&self.plan, &self.leaves);
+                }
+                let answers = self.sweep(workspace, &[row]);
+                if !rules.is_empty() {
+                    self.weigh_all(workspace);
+                    workspace.fill_fixed(&self.plan, &self.leaves);
+                }
+                answers
+            },
+        );
         answers.into_iter().next().flatten().expect("logarithms do not underflow")
     }
 
@@ -455,39 +553,5 @@ impl<S: Semiring> Runner<S> {
                 (w_silent * silent + w_fired * fired) / (silent + fired)
             })
             .collect()
-    }
-}
-
-/// Workspaces that wait for rows: as many as run at the same time, at most `limit`.
-pub(super) struct Pool<W> {
-    idle: Mutex<(Vec<W>, usize)>,
-    returned: Condvar,
-    limit: usize,
-}
-
-impl<W> Pool<W> {
-    fn new(limit: usize) -> Self {
-        Self { idle: Mutex::new((Vec::new(), 0)), returned: Condvar::new(), limit }
-    }
-
-    /// Lends a workspace, a new one if none is idle and the limit allows it.
-    pub(super) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
-        let mut guard = self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut workspace = loop {
-            if let Some(workspace) = guard.0.pop() {
-                drop(guard);
-                break workspace;
-            }
-            if guard.1 < self.limit {
-                guard.1 += 1;
-                drop(guard);
-                break create();
-            }
-            guard = self.returned.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
-        };
-        let result = run(&mut workspace);
-        self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).0.push(workspace);
-        self.returned.notify_one();
-        result
     }
 }

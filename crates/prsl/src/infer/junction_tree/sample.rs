@@ -19,8 +19,9 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::JunctionTree;
+use super::account::Pool;
 use super::plan::{Plan, Step};
-use super::runner::{Pool, Runner};
+use super::runner::Runner;
 use super::sweep::Workspace;
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
@@ -75,7 +76,7 @@ struct Source<'t> {
 impl Source<'_> {
     fn sample_batch(&self, rows: &BeliefMatrix, sampling: &Sampling) -> Vec<Option<Samples>> {
         // Lanes speed up the sweep, of which there is one a row; with many samples the walks take longer than that.
-        let threads = rayon::current_num_threads() as u64;
+        let threads = rayon::current_num_threads();
         if rows.n_rows() >= 4 && sampling.n_samples <= 8 && self.runner.fits(8, threads) {
             self.sample_batch_in(&self.runner.eight, rows, sampling)
         } else {

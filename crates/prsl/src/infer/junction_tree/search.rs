@@ -8,18 +8,33 @@ use rand_chacha::ChaCha8Rng;
 
 use super::network::{Filled, Form, Network, Split};
 use super::order::{Graph, HEURISTICS, Order};
-use super::plan::{Outline, Plan};
+use super::plan::{Cost, Outline, Plan, quantity};
+use super::runner::Aim;
 use crate::error::{Error, Result};
 use crate::infer::factor::Factors;
+use crate::label::LabelId;
 use crate::rule::RuleId;
 
-/// Work is counted in units of about a nanosecond. The search stops when it has cost about as much as this many
-/// rows of the best plan so far ...
+/// The search stops when it has cost about as much as this many rows of the best plan so far. Work is counted in units of
+/// about a nanosecond.
 const ROWS_WORTH: f64 = 1000.0;
-/// ... but not before this much work ...
+/// The least work of a search.
 const LEAST_WORK: f64 = 1e5;
-/// ... and not after this much: less for maxima, for which there is branch and bound where the tree is wide.
-const MOST_WORK: [f64; 2] = [4e9, 6e8];
+/// The most work of a search: less for maxima, for which there is branch and bound where the tree is wide.
+const MOST_WORK: [f64; 2] = [2e9, 4e8];
+
+/// The most changes that annealing tries for each variable: a plan of a few variables is soon as good as it gets.
+const MOST_CHANGES: u64 = 1000;
+
+/// The most work that is spent on a lower bound of the treewidth.
+const MOST_BOUND_WORK: f64 = 5e8;
+
+/// The largest price of a plan. A greedy order is given up where it leads beyond.
+const MAX_PRICE: f64 = 1e18;
+
+/// A plan that exceeds the limits by more than this factor after the greedy orders is not improved any further. On
+/// models of 40 to 60 labels annealing gains a factor of 50 to 100.
+const HOPELESS: f64 = 1e6;
 
 /// How far a variable is moved in an order to see whether that is cheaper.
 const REACH: usize = 12;
@@ -43,6 +58,8 @@ pub(crate) struct Best {
     split: Split,
     /// The plan in outline.
     pub(crate) outline: Outline,
+    /// What the search took, in units of about a nanosecond.
+    work: f64,
 }
 
 impl Best {
@@ -60,7 +77,8 @@ impl Best {
     /// no sum shows the digits that signs cost there.
     fn settled(mut self, factors: &Factors) -> Result<Self> {
         let network = factors.network(&self.forms, self.split, Filled::No)?;
-        let is_lost = |&&(_, variable): &&(RuleId, usize)| !self.outline.meets_a_row(variable);
+        let meet_a_row = self.outline.meet_a_row(network.variables.len());
+        let is_lost = |&&(_, variable): &&(RuleId, usize)| !meet_a_row[variable];
         let lost: Vec<RuleId> = network.signed.iter().filter(is_lost).map(|&(rule, _)| rule).collect();
         if lost.is_empty() {
             return Ok(self);
@@ -72,36 +90,106 @@ impl Best {
     /// The same rules in the same order, taken apart in another way.
     pub(crate) fn with_split(&self, factors: &Factors, split: Split) -> Result<Best> {
         let network = factors.network(&self.forms, split, Filled::No)?;
-        let outline = Outline::new(&network, &self.order, f64::INFINITY).expect("nothing is above infinity");
-        Ok(Best { forms: self.forms.clone(), order: self.order.clone(), split, outline })
+        let outline = Outline::new(&network, &self.order, f64::INFINITY, &mut 0.0);
+        let outline = outline.expect("nothing is above infinity");
+        Ok(Best { forms: self.forms.clone(), order: self.order.clone(), split, outline, work: self.work })
+    }
+}
+
+/// What a plan may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ceiling {
+    /// Bytes for the tables of one row.
+    pub(crate) memory: f64,
+    /// Multiply-adds a row.
+    pub(crate) work: f64,
+}
+
+impl Ceiling {
+    /// By which factor a plan is too costly; 1 and below means that it is not.
+    fn excess(&self, cost: &Cost) -> f64 {
+        (cost.multiply_adds / self.work).max(8.0 * cost.entries / self.memory)
     }
 }
 
 /// The cheapest plan that is found within the budget.
-pub(crate) fn search(factors: &Factors, maximum: bool, split: Split) -> Result<Best> {
-    let choices: Vec<Vec<Form>> = factors.list.iter().map(|factor| factors.forms(factor, maximum)).collect();
-    if let Some(stuck) = choices.iter().position(Vec::is_empty) {
-        let factor = &factors.list[stuck];
-        return Err(Error::TooCostly {
-            what: format!("the most probable explanation under rule {}", factor.rule.index() + 1),
-            needed: format!("a table of {:.1e} entries", factor.table_size),
-            limit: "4.2e6 entries".to_owned(),
-            advice: "give the rule fewer labels, or ask for marginals".to_owned(),
-        });
-    }
-    let most_work = MOST_WORK[usize::from(maximum)];
+///
+/// The ceiling has no influence on the plan. Where it is out of reach, the search ends early, with an error or with a plan
+/// that exceeds it.
+pub(crate) fn search(factors: &Factors, aim: Aim, split: Split, ceiling: Ceiling) -> Result<Best> {
+    let choices =
+        factors.list.iter().map(|factor| factors.forms(factor, aim)).collect::<Result<Vec<Vec<Form>>>>()?;
+    refuse_wide(factors, &choices, aim, ceiling)?;
+    let most_work = MOST_WORK[usize::from(aim == Aim::Maximum)];
     let mut search = Search { factors, split, most_work, work: 0.0, seed: 0, best: None };
-    // A diagram that is too large rules out one choice of forms, not the others.
-    let mut refused = None;
     for forms in starting_forms(factors, &choices) {
-        refused = search.try_forms(&forms, 6).err().or(refused);
+        search.try_forms(&forms, 6)?;
     }
-    if let (None, Some(error)) = (&search.best, refused) {
-        return Err(error);
+    let Some(best) = &search.best else {
+        return Err(Error::TooCostly {
+            what: aim.query().to_owned(),
+            needed: format!(
+                "more than {} multiply-adds a row in every elimination order that was tried",
+                quantity(MAX_PRICE)
+            ),
+            limit: format!("{} multiply-adds a row", quantity(ceiling.work)),
+            advice: aim.advice().to_owned(),
+        });
+    };
+    if ceiling.excess(&best.outline.cost) < HOPELESS {
+        search.anneal(&choices)?;
     }
-    search.anneal(&choices)?;
     let best = search.best.expect("at least one choice of forms was tried");
-    Best { forms: best.forms, order: best.order, split, outline: best.outline }.settled(factors)
+    Best { forms: best.forms, order: best.order, split, outline: best.outline, work: search.work }
+        .settled(factors)
+}
+
+/// Refuses models whose treewidth alone exceeds the ceiling.
+///
+/// # Derivation
+///
+/// Let G have a variable for each label and for each rule about more than two labels, connected with the rule's labels. A
+/// rule taken apart contains that star as a minor. A rule as a table is a clique of its s labels, and adding
+/// a variable that is connected with all of them makes no treewidth larger than max(treewidth, s). So if G has treewidth w,
+/// and w is larger than the s of every rule that may be a table, every choice of forms has at least treewidth w.
+/// The tables that some step of a plan joins then have w + 1 variables of two states or more:
+///
+/// ```text
+/// multiply-adds ≥ 2^(w+1)
+/// ```
+fn refuse_wide(factors: &Factors, choices: &[Vec<Form>], aim: Aim, ceiling: Ceiling) -> Result<()> {
+    let mut n_variables = factors.model.labels().len();
+    let mut widest_table = 0;
+    let mut cliques: Vec<Vec<usize>> = Vec::new();
+    for (factor, choices) in factors.list.iter().zip(choices) {
+        let has_variable = |label: &LabelId| factors.states.representatives[label.index()].len() > 1;
+        let scope: Vec<usize> =
+            factors.scope(factor).into_iter().filter(has_variable).map(LabelId::index).collect();
+        if choices.contains(&Form::Table) {
+            widest_table = widest_table.max(scope.len());
+        }
+        if factor.n_variables() == 0 {
+            cliques.push(scope);
+        } else if factors.is_connected(factor) {
+            cliques.extend(scope.into_iter().map(|label| vec![label, n_variables]));
+            n_variables += 1;
+        }
+    }
+    let graph = Graph::of_cliques(vec![0; n_variables], cliques.iter().map(Vec::as_slice));
+    let enough = ceiling.work.log2().floor() as usize;
+    let treewidth = graph.treewidth_at_least(enough.max(widest_table + 1), MOST_BOUND_WORK);
+    if treewidth < enough || treewidth <= widest_table {
+        return Ok(());
+    }
+    Err(Error::TooCostly {
+        what: aim.query().to_owned(),
+        needed: format!(
+            "at least {} multiply-adds a row, because the treewidth is at least {treewidth}",
+            quantity((treewidth as f64 + 1.0).exp2())
+        ),
+        limit: format!("{} multiply-adds a row", quantity(ceiling.work)),
+        advice: aim.advice().to_owned(),
+    })
 }
 
 /// Tables up to some size, everything larger taken apart: a few thresholds to start from.
@@ -141,7 +229,11 @@ impl Search<'_> {
 
     /// How much of the budget is spent; 1 and above means all of it.
     fn spent(&self) -> f64 {
-        self.work / (ROWS_WORTH * self.price()).clamp(LEAST_WORK, self.most_work)
+        self.work / self.budget()
+    }
+
+    fn budget(&self) -> f64 {
+        (ROWS_WORTH * self.price()).clamp(LEAST_WORK, self.most_work)
     }
 
     /// A few orders for one choice of forms.
@@ -149,7 +241,8 @@ impl Search<'_> {
         let network = self.factors.network(forms, self.split, Filled::No)?;
         let graph = Graph::new(&network);
         for trial in 0..trials {
-            if let Some(candidate) = self.greedy(forms, &network, &graph, trial, self.price()) {
+            let limit = self.price().min(MAX_PRICE);
+            if let Some(candidate) = self.greedy(forms, &network, &graph, trial, limit) {
                 self.keep_if_best(&candidate);
             }
         }
@@ -168,7 +261,6 @@ impl Search<'_> {
         let heuristic = HEURISTICS[(trial % 3) as usize];
         let noise = if trial < 3 { 0.0 } else { [0.1, 0.3, 0.6, 1.0][(trial / 3 % 4) as usize] };
         self.seed += 1;
-        self.work += 1000.0 + 50.0 * network.variables.len() as f64;
         let order = graph.eliminate(heuristic, noise, self.seed, limit, &mut self.work)?;
         self.candidate(forms, network, order, limit)
     }
@@ -181,15 +273,13 @@ impl Search<'_> {
         order: Order,
         limit: f64,
     ) -> Option<Candidate> {
-        self.work += 500.0 * network.leaves.len() as f64;
-        let outline = Outline::new(network, &order, limit)?;
+        let outline = Outline::new(network, &order, limit, &mut self.work)?;
         let price = outline.cost.price();
         Some(Candidate { forms: forms.to_vec(), order, outline, price })
     }
 
     fn keep_if_best(&mut self, candidate: &Candidate) {
-        // The first is kept whatever it costs, also if that is more than a float can say.
-        if self.best.is_none() || candidate.price < self.price() {
+        if candidate.price < self.price() {
             self.best = Some(candidate.clone());
         }
     }
@@ -203,7 +293,13 @@ impl Search<'_> {
         let mut current = self.best.clone().expect("starting forms were tried");
         let mut network = self.factors.network(&current.forms, self.split, Filled::No)?;
         let n = current.order.variables.len();
-        for trial in 3.. {
+        // Changes are about one variable or rule each. A few of them improve no plan of thousands.
+        let mut work_of_change = 0.0;
+        Outline::new(&network, &current.order, f64::INFINITY, &mut work_of_change);
+        if self.budget() - self.work < work_of_change * n as f64 {
+            return Ok(());
+        }
+        for trial in 3..3 + MOST_CHANGES * n as u64 {
             let spent = self.spent();
             if n < 3 || spent >= 1.0 {
                 break;
@@ -266,5 +362,59 @@ impl Outline {
     /// The plan of this outline.
     pub(crate) fn plan(&self, network: &Network) -> Plan {
         Plan::new(network, self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prsl_testkit::limits;
+
+    use super::*;
+    use crate::model::Model;
+
+    fn searched(text: &str) -> Result<Best> {
+        let model = Model::parse(text).expect("a model");
+        let ceiling = Ceiling { memory: (1u64 << 30) as f64, work: 1e12 };
+        search(&Factors::new(&model), Aim::Sum, Split::Signed, ceiling)
+    }
+
+    /// Each line: a model, and the most work in seconds.
+    #[test]
+    fn plans_of_large_models_are_found_within_their_budget() {
+        for (name, text, seconds) in [
+            ("paired categories", limits::paired_categories(300), 0.5),
+            ("a wide noisy-or", limits::wide_noisy_or(4000), 1.0),
+            ("at most two", limits::count("at_most 2", 4000), 1.0),
+            ("a chain", limits::chain(50_000), 2.0),
+            ("many categories", limits::many_categories(5000), 2.0),
+        ] {
+            let best = searched(&text).unwrap_or_else(|refused| panic!("{name}: {refused}"));
+            assert!(best.work < 1e9 * seconds, "{name}: {:e}", best.work);
+            assert!(best.outline.cost.bytes < 1e9, "{name}: {}", best.outline.cost);
+        }
+    }
+
+    #[test]
+    fn plans_that_are_too_large_are_left_soon() {
+        let best = searched(&limits::count("at_least 500", 1000)).expect("an outline");
+        assert!(best.outline.cost.bytes > 1e9 && best.work < 3e9, "{:e}: {}", best.work, best.outline.cost);
+    }
+
+    #[test]
+    fn hopeless_models_are_refused_before_the_search() {
+        for (name, text, reason) in [
+            ("all pairs", limits::dense(460), "because the treewidth is at least 459"),
+            ("clauses", limits::clauses(1000, 2000, "0.9"), "because the treewidth is at least 39"),
+            ("more clauses", limits::clauses(5000, 10_000, "0.9"), "because the treewidth is at least 39"),
+            ("terms", limits::terms(50_000, 1000), "a decision diagram of more than 4096 states at label `"),
+            (
+                "more terms",
+                limits::terms(333_333, 1000),
+                "a decision diagram of more than 4096 states at label `",
+            ),
+        ] {
+            let refused = searched(&text).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(refused.contains(reason), "{name}: {refused:.300}");
+        }
     }
 }
