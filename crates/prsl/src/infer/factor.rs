@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::diagram::Diagram;
+use super::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
@@ -68,7 +69,7 @@ impl Factors {
     }
 
     /// The rule's outcome for every combination of its labels' states, the last label fastest.
-    pub(crate) fn entries(&self, factor: &Factor, scope: &[LabelId]) -> Vec<[f64; 2]> {
+    pub(crate) fn entries(&self, factor: &Factor, scope: &[LabelId]) -> Vec<Outcome> {
         let sizes: Vec<usize> =
             scope.iter().map(|label| self.states.representatives[label.index()].len()).collect();
         let mut assignment = vec![0; self.model.labels().len()];
@@ -81,8 +82,8 @@ impl Factors {
             for (label, &digit) in scope.iter().zip(&digits) {
                 assignment[label.index()] = self.states.representatives[label.index()][digit].index();
             }
-            let [silent, fired] = self.model.rule(factor.rule).outcome(&assignment);
-            entries.push(if factor.flipped { [fired, silent] } else { [silent, fired] });
+            let outcome = self.model.rule(factor.rule).precise_outcome(&assignment);
+            entries.push(if factor.flipped { outcome.flipped() } else { outcome });
             let Some(place) = (0..digits.len()).rev().find(|&place| digits[place] + 1 < sizes[place]) else {
                 return entries;
             };

@@ -522,6 +522,11 @@ impl Table {
 }
 
 impl Loops {
+    /// How many offsets there are.
+    pub(crate) fn len(&self) -> usize {
+        self.outer.len() * self.inner.len()
+    }
+
     /// The loop over all combinations of the digits, the last fastest.
     fn new(digits: &[Vec<At>]) -> Self {
         const INNER: usize = 256;

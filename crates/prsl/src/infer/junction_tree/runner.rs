@@ -11,8 +11,10 @@ use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape, States};
+use crate::infer::outcome::SMALLEST;
 use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
+use crate::log_space::exp_positive;
 use crate::model::Model;
 use crate::rule::RuleId;
 
@@ -55,6 +57,8 @@ pub(crate) struct Runner<S> {
 pub(crate) struct Answer {
     pub(crate) masses: Vec<f64>,
     pub(crate) log_total: f64,
+    /// How far sums that should be equal differ, relative to them: where there are signs.
+    pub(crate) error: f64,
 }
 
 /// A sum keeps a label's categories apart by their share, a maximum by the largest.
@@ -234,7 +238,7 @@ impl<S: Semiring> Runner<S> {
                 workspace.distribute(&self.plan, &self.leaves, Back::All);
                 let masses = self.masses(workspace, row, 0, &mut log_total);
                 let [error] = self.inconsistency(workspace);
-                (Answer { masses, log_total }, self.agreement(workspace), error)
+                (Answer { masses, log_total, error }, self.agreement(workspace), error)
             },
         )
     }
@@ -250,15 +254,23 @@ impl<S: Semiring> Runner<S> {
             || self.workspace(),
             |workspace| {
                 let answer = self.sweep_back(workspace, &[row], Back::All).into_iter().next().flatten();
-                answer.map(|answer| (answer, self.agreement(workspace)))
+                answer.map(|answer| {
+                    (answer, (!workspace.is_suspicious_of_rules(0)).then(|| self.agreement(workspace)))
+                })
             },
         );
-        linear.unwrap_or_else(|| {
+        let in_logarithms = || {
             let mut workspace: Workspace<S::Log, 1> = self.workspace();
             let answers = self.sweep_back(&mut workspace, &[row], Back::All);
             let answer = answers.into_iter().next().flatten().expect("logarithms do not underflow");
             (answer, self.agreement(&workspace))
-        })
+        };
+        match linear {
+            Some((answer, Some(agreement))) => (answer, agreement),
+            // The same bits as without agreement.
+            Some((answer, None)) => (answer, in_logarithms().1),
+            None => in_logarithms(),
+        }
     }
 
     /// The row's answers with each rule left out in turn.
@@ -348,9 +360,34 @@ impl<S: Semiring> Runner<S> {
                     return None;
                 }
                 let masses = self.masses(workspace, row, lane, &mut log_total);
-                Some(Answer { masses, log_total })
+                let error = inconsistency[lane];
+                self.has_digits(workspace, row, &masses, lane).then_some(Answer { masses, log_total, error })
             })
             .collect()
+    }
+
+    /// Whether underflow has left the masses of all categories their digits.
+    fn has_digits<R: Semiring, const L: usize>(
+        &self,
+        workspace: &Workspace<R, L>,
+        row: &[f64],
+        masses: &[f64],
+        lane: usize,
+    ) -> bool {
+        let leaves =
+            self.belief_leaves.iter().enumerate().filter_map(|(label, leaf)| Some((label, (*leaf)?)));
+        !R::SCALED
+            || leaves.into_iter().all(|(label, leaf)| {
+                let block = self.model.block(LabelId::new(label));
+                are_normal(&masses[block.clone()])
+                    && (workspace.is_calm() || {
+                        let derivatives = workspace.derivative(&self.plan.tables[leaf]);
+                        row[block].iter().zip(&self.states.of_category[label]).all(|(&belief, &state)| {
+                            belief == 0.0
+                                || workspace.keeps_derivative(leaf, lane, derivatives[state][lane].abs())
+                        })
+                    })
+            })
     }
 
     /// Runs the plan forward on up to `L` rows; ln Z of each, without the labels that no rule speaks about.
@@ -372,7 +409,7 @@ impl<S: Semiring> Runner<S> {
                 }
             }
         }
-        workspace.collect(&self.plan)
+        workspace.collect(&self.plan, self.belief_leaves.iter().flatten().copied())
     }
 
     /// ln of what the labels that no rule speaks about contribute to Z: 0 but for rounding.
@@ -429,11 +466,14 @@ impl<S: Semiring> Runner<S> {
             }
             if R::SCALED {
                 for category in 0..states.len() {
-                    masses[block.start + category] = mass(category);
+                    let (belief, mass) = (row[block.start + category], mass(category));
+                    // What is possible stays possible.
+                    let is_lost = mass == 0.0 && belief > 0.0 && derivative[states[category]][lane] > 0.0;
+                    masses[block.start + category] = if is_lost { f64::from_bits(1) } else { mass };
                 }
             } else {
                 for (slot, log_mass) in masses[block.clone()].iter_mut().zip(log_masses) {
-                    *slot = (log_mass - largest).exp();
+                    *slot = exp_positive(log_mass - largest);
                 }
             }
         }
@@ -456,6 +496,13 @@ impl<S: Semiring> Runner<S> {
             })
             .collect()
     }
+}
+
+/// Whether the shares of these masses have all digits that a number of their size has.
+fn are_normal(masses: &[f64]) -> bool {
+    /// Above this, masses that are too small for all digits are shares that are.
+    const LARGE: f64 = 1e-7;
+    masses.iter().sum::<f64>() >= LARGE || masses.iter().all(|&mass| mass == 0.0 || mass.abs() >= SMALLEST)
 }
 
 /// Workspaces that wait for rows: as many as run at the same time, at most `limit`.

@@ -22,6 +22,7 @@ use super::JunctionTree;
 use super::plan::{Plan, Step};
 use super::runner::{Pool, Runner};
 use super::sweep::Workspace;
+use super::underflow::is_kept;
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
@@ -115,8 +116,11 @@ impl Source<'_> {
             if workspace.is_suspicious(lane) {
                 return self.sample_in_logarithms(row, sampling.n_samples, rng);
             }
-            self.mixture(row, log_totals[lane])
-                .map(|mixture| self.walk_back(workspace, lane, row, &mixture, sampling.n_samples, rng))
+            let mixture = self.mixture(row, log_totals[lane])?;
+            let samples = self.walk_back(workspace, lane, row, &mixture, sampling.n_samples, rng);
+            samples.or_else(|| {
+                self.sample_in_logarithms(row, sampling.n_samples, sampling.generator(start + lane))
+            })
         };
         rows.iter().enumerate().map(sample).collect()
     }
@@ -126,7 +130,8 @@ impl Source<'_> {
         let mut workspace: Workspace<<SumProduct as Semiring>::Log, 1> = self.runner.workspace();
         let [log_total] = self.runner.collect(&mut workspace, &[row]);
         let mixture = self.mixture(row, log_total)?;
-        Some(self.walk_back(&workspace, 0, row, &mixture, n, rng))
+        let samples = self.walk_back(&workspace, 0, row, &mixture, n, rng);
+        Some(samples.expect("logarithms do not underflow"))
     }
 
     /// How often a sample is a combination, given what the plan's tables come to; `None` if nothing is possible.
@@ -135,6 +140,7 @@ impl Source<'_> {
         (log_rest > f64::NEG_INFINITY).then(|| self.typical.mixture(row, log_rest))
     }
 
+    /// Samples by walks through the tables; `None` if a walk came to where underflow may have decided.
     fn walk_back<S: Semiring, const L: usize>(
         &self,
         workspace: &Workspace<S, L>,
@@ -143,7 +149,7 @@ impl Source<'_> {
         mixture: &Mixture,
         n: usize,
         rng: ChaCha8Rng,
-    ) -> Samples {
+    ) -> Option<Samples> {
         let runner = self.runner;
         let mut walker = Walker {
             plan: &runner.plan,
@@ -154,16 +160,20 @@ impl Source<'_> {
             entries: vec![0; runner.plan.tables.len()],
             choices: Vec::new(),
             shares: Vec::new(),
+            is_sound: true,
         };
         let mut samples = Vec::with_capacity(n);
         for _ in 0..n {
             let combination = self.typical.sample(mixture, &mut walker.rng);
-            samples.push(combination.unwrap_or_else(|| {
-                walker.run(self.walk);
-                self.categories(row, &mut walker)
-            }));
+            samples.push(match combination {
+                Some(combination) => combination,
+                None => {
+                    walker.run(self.walk);
+                    walker.is_sound.then(|| self.categories(row, &mut walker))?
+                }
+            });
         }
-        samples
+        Some(samples)
     }
 
     /// The category of every label, given the states that the walk came to.
@@ -274,6 +284,8 @@ struct Walker<'r, S, const L: usize> {
     /// Memory to draw with.
     choices: Vec<[usize; 2]>,
     shares: Vec<f64>,
+    /// Whether all shares that were drawn from had their digits.
+    is_sound: bool,
 }
 
 const SILENT: usize = 0;
@@ -332,13 +344,14 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
                 shift(&mut self.choices, digit.offsets([state, state]));
             }
         }
+        let lost = self.workspace.lost([a, b], self.lane);
         let [a, b] = [a, b].map(|table| self.workspace.value(&self.plan.tables[table]));
         self.shares.clear();
         for [x, y] in &self.choices {
             let share = |[u, v]: &[usize; 2]| S::mul(a[x + u][self.lane], b[y + v][self.lane]);
             self.shares.extend(join.summed.iter().map(share));
         }
-        let drawn = self.draw();
+        let drawn = self.draw(lost);
         let ([x, y], [u, v]) =
             (self.choices[drawn / join.summed.len()], join.summed[drawn % join.summed.len()]);
         [x + u, y + v]
@@ -351,17 +364,23 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
         for (entry, weight) in entries.into_iter().zip(weights) {
             self.shares.push(S::mul(S::element(weight), values[entry][self.lane]));
         }
-        entries[self.draw()]
+        let lost = self.workspace.lost_by_weight(table, weights, self.lane);
+        entries[self.draw(lost)]
     }
 
-    /// The place of one of the shares, in proportion to them.
-    fn draw(&mut self) -> usize {
+    /// The place of one of the shares, in proportion to them, where underflow may have taken `lost` from each.
+    fn draw(&mut self, lost: f64) -> usize {
         if self.shares.len() == 1 {
             return 0;
         }
-        if !S::SCALED {
+        if S::SCALED {
+            let total: f64 = self.shares.iter().sum();
+            self.is_sound &= is_kept(total, lost * self.shares.len() as f64);
+        } else {
             exponentiate(&mut self.shares);
         }
-        draw(&self.shares, &mut self.rng).expect("an entry that was drawn is summed from something")
+        let drawn = draw(&self.shares, &mut self.rng);
+        debug_assert!(drawn.is_some() || !self.is_sound, "an entry that was drawn is summed from something");
+        drawn.unwrap_or(0)
     }
 }
