@@ -1,6 +1,6 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`.
 
-.PHONY: all demo test test-rust test-oracles test-python test-long test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
 
 all: lint test doc
 
@@ -23,10 +23,14 @@ test-oracles:
 	bash tests/oracles/run
 
 ## The same with tests that take minutes, and ten minutes of fuzzing a target.
-test-all: test test-long lint doc fuzz
+test-all: test test-long test-extremes lint doc fuzz
 
 test-long:
 	cargo test --release -p prsl --test learn -- --ignored
+
+## 100,000 models with extreme numbers against an oracle in higher precision; `make test` tries 2,000 of them.
+test-extremes:
+	PRSL_EXTREMES=100000 cargo test --release -p prsl --test extremes
 
 lint:
 	cargo fmt --all --check
@@ -73,7 +77,7 @@ study:
 ## Needs a nightly compiler and cargo-fuzz.
 FUZZ_SECONDS ?= 600
 fuzz:
-	for target in parse formula json export csv arff; do \
+	for target in parse formula json export csv arff exact loopy sampler branch_and_bound; do \
 	    mkdir -p fuzz/corpus/$$target; \
 	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \

@@ -1,11 +1,19 @@
 //! Random small models and named tolerances for the tests of prsl.
 
+mod check;
+mod extreme;
 mod golden;
 pub mod limits;
+mod precise;
 mod random;
 mod simulated;
 
+pub use check::{
+    Checked, check_explanations, check_loopy, check_marginals, check_samples, check_scores, check_search,
+};
+pub use extreme::{Bytes, Extreme, extreme_model, is_tree};
 pub use golden::{Golden, GoldenTest, golden};
+pub use precise::{Precise, Sums};
 pub use random::{RandomModel, nearly_silent, random_model, random_row, random_tree};
 pub use simulated::simulated;
 

@@ -7,7 +7,7 @@ use prsl::{
     ModelBuilder, NoisyOr, Normalize, Rule,
 };
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
+use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// What a random model looks like.
@@ -83,7 +83,7 @@ fn random_combinations(
 }
 
 /// A weight of a combination: none, moderate, or huge.
-fn random_weight(rng: &mut ChaCha8Rng) -> f64 {
+fn random_weight(rng: &mut impl Rng) -> f64 {
     match rng.random_range(0..8) {
         0 => 0.0,
         1 => 1e17,
@@ -132,9 +132,9 @@ pub fn random_tree(n_rules: usize, seed: u64) -> (Model, ChaCha8Rng) {
 }
 
 /// The labels that a rule may speak about, each with its number of categories.
-type Scope = Vec<(usize, usize)>;
+pub(crate) type Scope = Vec<(usize, usize)>;
 
-fn random_label(index: usize, n_categories: usize, rng: &mut ChaCha8Rng) -> Label {
+fn random_label(index: usize, n_categories: usize, rng: &mut impl Rng) -> Label {
     let name = if rng.random_bool(0.1) { format!("odd \"name\" {index}") } else { format!("l{index}") };
     let label = match n_categories {
         2 if rng.random_bool(0.5) => Label::binary(name),
@@ -157,7 +157,7 @@ fn random_label(index: usize, n_categories: usize, rng: &mut ChaCha8Rng) -> Labe
 }
 
 /// A distribution whose written numbers sum to one within rounding, zeros now and then.
-fn random_distribution(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
+fn random_distribution(n: usize, rng: &mut impl Rng) -> Vec<f64> {
     let mut weights: Vec<f64> =
         (0..n).map(|_| if rng.random_bool(0.1) { 0.0 } else { -rng.random::<f64>().ln() }).collect();
     if weights.iter().all(|&w| w == 0.0) {
@@ -167,7 +167,7 @@ fn random_distribution(n: usize, rng: &mut ChaCha8Rng) -> Vec<f64> {
     weights.iter().map(|w| w / sum).collect()
 }
 
-fn random_probability(rng: &mut ChaCha8Rng) -> f64 {
+fn random_probability(rng: &mut impl Rng) -> f64 {
     match rng.random_range(0..8) {
         0 => 0.0,
         1 | 2 => 1.0,
@@ -176,7 +176,7 @@ fn random_probability(rng: &mut ChaCha8Rng) -> f64 {
     }
 }
 
-fn random_rule(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Rule {
+fn random_rule(scope: &[(usize, usize)], rng: &mut impl Rng) -> Rule {
     let probability = random_probability(rng);
     let body = match rng.random_range(0..10) {
         0..3 if !scope.is_empty() => Body::NoisyOr(random_noisy_or(scope, rng)),
@@ -186,7 +186,7 @@ fn random_rule(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Rule {
     Rule::new(probability, body)
 }
 
-fn random_noisy_or(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> NoisyOr {
+fn random_noisy_or(scope: &[(usize, usize)], rng: &mut impl Rng) -> NoisyOr {
     let mut all: Vec<(usize, usize)> =
         scope.iter().flat_map(|&(label, n)| (0..n).map(move |category| (label, category))).collect();
     all.shuffle(rng);
@@ -203,7 +203,7 @@ fn random_noisy_or(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> NoisyOr {
     }))
 }
 
-fn random_atom(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Formula {
+pub(crate) fn random_atom(scope: &[(usize, usize)], rng: &mut impl Rng) -> Formula {
     if scope.is_empty() || rng.random_bool(0.03) {
         return Formula::constant(rng.random());
     }
@@ -213,7 +213,7 @@ fn random_atom(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Formula {
     Formula::atom(Atom::one_of(LabelId::new(label), categories))
 }
 
-fn random_clause(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Formula {
+pub(crate) fn random_clause(scope: &[(usize, usize)], rng: &mut impl Rng) -> Formula {
     let mut literals = |n: usize| -> Vec<Formula> { (0..n).map(|_| random_atom(scope, rng)).collect() };
     let (body, head) = (literals(1 + scope.len() / 2), literals(2));
     match body.len() % 3 {
@@ -223,7 +223,7 @@ fn random_clause(scope: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Formula {
     }
 }
 
-fn random_formula(scope: &[(usize, usize)], depth: usize, rng: &mut ChaCha8Rng) -> Formula {
+pub(crate) fn random_formula(scope: &[(usize, usize)], depth: usize, rng: &mut impl Rng) -> Formula {
     if depth == 0 {
         return random_atom(scope, rng);
     }
@@ -257,7 +257,7 @@ fn random_formula(scope: &[(usize, usize)], depth: usize, rng: &mut ChaCha8Rng) 
 }
 
 /// A row of cells: distributions, observed categories, gaps.
-pub fn random_row(model: &Model, rng: &mut ChaCha8Rng) -> Vec<Option<f64>> {
+pub fn random_row(model: &Model, rng: &mut impl Rng) -> Vec<Option<f64>> {
     let mut cells = Vec::new();
     for label in model.labels() {
         let n = label.n_categories();

@@ -42,6 +42,24 @@ pub fn log_odds(probability: f64) -> f64 {
     probability.ln() - (-probability).ln_1p()
 }
 
+/// eˣ, the smallest positive number where that underflows: what is possible is never rounded to impossible.
+pub(crate) fn exp_positive(x: f64) -> f64 {
+    if x == f64::NEG_INFINITY { 0.0 } else { x.exp().max(SMALLEST) }
+}
+
+/// A quotient, the smallest positive number where that underflows.
+pub(crate) fn divide_positive(a: f64, b: f64) -> f64 {
+    if a > 0.0 { (a / b).max(SMALLEST) } else { a / b }
+}
+
+/// A product of numbers of at least 0, the smallest positive number where that underflows.
+pub(crate) fn multiply_positive(a: f64, b: f64) -> f64 {
+    if a > 0.0 && b > 0.0 { (a * b).max(SMALLEST) } else { 0.0 }
+}
+
+/// The smallest positive number.
+const SMALLEST: f64 = f64::from_bits(1);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,5 +73,12 @@ mod tests {
         assert!((log_add_exp(-800.0, -801.0) - log_sum_exp(&[-800.0, -801.0])).abs() < 1e-12);
         assert!((log_odds(1e-300) - 1e-300f64.ln()).abs() < 1e-9);
         assert_eq!(log_odds(0.0), f64::NEG_INFINITY);
+    }
+
+    #[test]
+    fn what_is_possible_is_not_rounded_to_zero() {
+        assert_eq!(exp_positive(f64::NEG_INFINITY), 0.0);
+        assert_eq!((exp_positive(-1e9), exp_positive(0.0)), (5e-324, 1.0));
+        assert_eq!((divide_positive(5e-324, 4.0), divide_positive(0.0, 4.0)), (5e-324, 0.0));
     }
 }

@@ -314,7 +314,7 @@ impl Model {
     pub(crate) fn log_weight_of_rules(&self, row: &[f64], assignment: &[usize]) -> f64 {
         let beliefs: f64 =
             (0..assignment.len()).map(|label| row[self.parts.offsets[label] + assignment[label]].ln()).sum();
-        let rules: f64 = self.rules().iter().map(|rule| rule.weight(assignment).ln()).sum();
+        let rules: f64 = self.rules().iter().map(|rule| rule.log_weight(assignment)).sum();
         beliefs + rules
     }
 }

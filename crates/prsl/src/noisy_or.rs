@@ -59,4 +59,10 @@ impl NoisyOr {
             [silent * i.probability, fired + silent * (1.0 - i.probability)]
         })
     }
+
+    /// ln Q, where Q itself may underflow; −∞ where a category that always fires is present.
+    pub(crate) fn log_silence(&self, assignment: &[usize]) -> f64 {
+        let present = self.inhibitions.iter().filter(|i| assignment[i.label.index()] == i.category.index());
+        present.map(|i| i.probability.ln()).sum()
+    }
 }

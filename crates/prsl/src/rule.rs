@@ -1,6 +1,7 @@
 //! Rules: a formula or a noisy-or, with the probability that it holds.
 
 use crate::formula::Formula;
+use crate::infer::outcome::Outcome;
 use crate::label::{LabelId, index_newtype};
 use crate::noisy_or::NoisyOr;
 
@@ -115,5 +116,29 @@ impl Rule {
     pub fn weight(&self, assignment: &[usize]) -> f64 {
         let [silent, fired] = self.outcome(assignment);
         self.probability * fired + (1.0 - self.probability) * silent
+    }
+
+    /// ln φ(y), also where φ(y) is too small for a number; −∞ only where the rule excludes the assignment.
+    ///
+    /// ```
+    /// use prsl::{Model, RuleId};
+    ///
+    /// let model = Model::parse("label a\nlabel b\nnoisy_or 0: a 1e-200, b 1e-200")?;
+    /// let rule = model.rule(RuleId::new(0));
+    /// assert_eq!(rule.weight(&[0, 0]), 0.0); // 1e-400
+    /// assert!((rule.log_weight(&[0, 0]) - 2.0 * 1e-200f64.ln()).abs() < 1e-9);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn log_weight(&self, assignment: &[usize]) -> f64 {
+        self.precise_outcome(assignment).log_weight([1.0 - self.probability, self.probability])
+    }
+
+    /// The same as [`Self::outcome`], without underflow.
+    pub(crate) fn precise_outcome(&self, assignment: &[usize]) -> Outcome {
+        let log_silence = || match &self.body {
+            Body::Formula(_) => f64::NEG_INFINITY,
+            Body::NoisyOr(noisy_or) => noisy_or.log_silence(assignment),
+        };
+        Outcome::new(self.outcome(assignment), log_silence)
     }
 }

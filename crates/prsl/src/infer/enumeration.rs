@@ -46,7 +46,7 @@ impl Enumeration {
         let assignments: Vec<Vec<usize>> = (0..n as usize).map(|index| digits(index, &sizes)).collect();
         let log_rules = assignments
             .iter()
-            .flat_map(|assignment| model.rules().iter().map(|rule| rule.weight(assignment).ln()))
+            .flat_map(|assignment| model.rules().iter().map(|rule| rule.log_weight(assignment)))
             .collect();
         let log_typical = assignments.iter().map(|assignment| model.log_typical(assignment)).collect();
         Ok(Self { model: model.clone(), assignments, log_rules, log_typical })

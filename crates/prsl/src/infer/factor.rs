@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
 use super::junction_tree::plan::quantity;
+use super::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
@@ -80,48 +81,26 @@ impl Factors {
     /// The rule's outcome for every combination of the states of `scope`, the last label fastest.
     ///
     /// `scope` has all labels of the rule, and may have others.
-    pub(crate) fn entries(&self, factor: &Factor, scope: &[LabelId]) -> Vec<[f64; 2]> {
+    pub(crate) fn entries(&self, factor: &Factor, scope: &[LabelId]) -> Vec<Outcome> {
         let sizes: Vec<usize> =
             scope.iter().map(|label| self.states.representatives[label.index()].len()).collect();
         match (&factor.shape, self.diagram(factor)) {
             (Shape::RankOne(q), _) => {
                 let q: HashMap<LabelId, &Vec<f64>> = q.iter().map(|(label, q)| (*label, q)).collect();
-                let step = |[silent, fired]: [f64; 2], place: usize, state: usize| match q.get(&scope[place])
-                {
-                    Some(q) => [silent * q[state], fired + silent * (1.0 - q[state])],
-                    None => [silent, fired],
+                let step = |[silent, fired, log_silent]: [f64; 3], place: usize, state: usize| {
+                    let q = q.get(&scope[place]).map_or(1.0, |q| q[state]);
+                    [silent * q, fired + silent * (1.0 - q), log_silent + q.ln()]
                 };
-                prefixes(&sizes, [1.0, 0.0], step)
+                let outcome =
+                    |[silent, fired, log_silent]: [f64; 3]| Outcome::new([silent, fired], || log_silent);
+                prefixes(&sizes, [1.0, 0.0, 0.0], step).into_iter().map(outcome).collect()
             }
-            (Shape::Logical(_), Some(diagram)) => self.entries_along(diagram, scope, &sizes),
+            (Shape::Logical(_), Some(diagram)) => entries_along(diagram, scope, &sizes),
             (Shape::Logical(_), None) => self.entries_one_by_one(factor, scope, &sizes),
         }
     }
 
-    /// Walks along the decision diagram; labels that come later in `scope` than in the diagram are looked up on the way.
-    fn entries_along(&self, diagram: &Diagram, scope: &[LabelId], sizes: &[usize]) -> Vec<[f64; 2]> {
-        let place_of: HashMap<LabelId, usize> =
-            scope.iter().enumerate().map(|(place, &label)| (label, place)).collect();
-        let places: Vec<usize> = diagram.levels.iter().map(|level| place_of[&level.label]).collect();
-        let outcome = |state: usize| if diagram.accepts[state] { [0.0, 1.0] } else { [1.0, 0.0] };
-        if places.is_sorted() {
-            let mut level_at: Vec<Option<usize>> = vec![None; scope.len()];
-            places.iter().enumerate().for_each(|(level, &place)| level_at[place] = Some(level));
-            let step = |state: usize, place: usize, choice: usize| match level_at[place] {
-                Some(level) => diagram.levels[level].after(state, choice),
-                None => state,
-            };
-            return prefixes(sizes, 0, step).into_iter().map(outcome).collect();
-        }
-        let mut entries = Vec::with_capacity(sizes.iter().product());
-        for_each_combination(sizes, |digits| {
-            let walk = |state: usize, (level, &place): (&Level, &usize)| level.after(state, digits[place]);
-            entries.push(outcome(diagram.levels.iter().zip(&places).fold(0, walk)));
-        });
-        entries
-    }
-
-    fn entries_one_by_one(&self, factor: &Factor, scope: &[LabelId], sizes: &[usize]) -> Vec<[f64; 2]> {
+    fn entries_one_by_one(&self, factor: &Factor, scope: &[LabelId], sizes: &[usize]) -> Vec<Outcome> {
         let mut assignment: Vec<usize> =
             self.states.representatives.iter().map(|representatives| representatives[0].index()).collect();
         let mut entries = Vec::with_capacity(sizes.iter().product());
@@ -129,7 +108,7 @@ impl Factors {
             for (label, &digit) in scope.iter().zip(digits) {
                 assignment[label.index()] = self.states.representatives[label.index()][digit].index();
             }
-            entries.push(self.model.rule(factor.rule).outcome(&assignment));
+            entries.push(self.model.rule(factor.rule).precise_outcome(&assignment));
         });
         entries
     }
@@ -195,6 +174,29 @@ impl Factors {
             Diagram::compile(formula, &choices, self.max_diagram_work)
         })
     }
+}
+
+/// Walks along the decision diagram; labels that come later in `scope` than in the diagram are looked up on the way.
+fn entries_along(diagram: &Diagram, scope: &[LabelId], sizes: &[usize]) -> Vec<Outcome> {
+    let place_of: HashMap<LabelId, usize> =
+        scope.iter().enumerate().map(|(place, &label)| (label, place)).collect();
+    let places: Vec<usize> = diagram.levels.iter().map(|level| place_of[&level.label]).collect();
+    let outcome = |state: usize| Outcome::of(diagram.accepts[state]);
+    if places.is_sorted() {
+        let mut level_at: Vec<Option<usize>> = vec![None; scope.len()];
+        places.iter().enumerate().for_each(|(level, &place)| level_at[place] = Some(level));
+        let step = |state: usize, place: usize, choice: usize| match level_at[place] {
+            Some(level) => diagram.levels[level].after(state, choice),
+            None => state,
+        };
+        return prefixes(sizes, 0, step).into_iter().map(outcome).collect();
+    }
+    let mut entries = Vec::with_capacity(sizes.iter().product());
+    for_each_combination(sizes, |digits| {
+        let walk = |state: usize, (level, &place): (&Level, &usize)| level.after(state, digits[place]);
+        entries.push(outcome(diagram.levels.iter().zip(&places).fold(0, walk)));
+    });
+    entries
 }
 
 /// Folds `step` over every combination of digits, the last fastest: one result for each.

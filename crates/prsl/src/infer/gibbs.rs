@@ -5,12 +5,14 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::factor::{Factor, Factors, Shape, States};
+use super::outcome::Outcome;
 use super::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
+use super::semiring::SumProduct;
 use super::typical::Typical;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::label::LabelId;
-use crate::lint::logic::{Logic, Outcome, STEPS_PER_QUESTION, is_hard};
+use crate::lint::logic::{self, Logic, STEPS_PER_QUESTION, is_hard};
 use crate::model::Model;
 use crate::rule::RuleId;
 
@@ -174,16 +176,16 @@ impl Gibbs {
         let excluded: Vec<_> =
             (0..row.len()).filter(|&category| row[category] == 0.0).map(|c| !logic.category(c)).collect();
         match logic.ask(&hard, &excluded) {
-            Outcome::Assignment(assignment) => {
+            logic::Outcome::Assignment(assignment) => {
                 let state = |(label, &category): (usize, &usize)| self.states.of_category[label][category];
                 chain.move_to(assignment.iter().enumerate().map(state).collect());
             }
-            Outcome::Conflict(rules) => {
+            logic::Outcome::Conflict(rules) => {
                 let rules = logic.minimal(rules, &excluded);
                 let rules = rules.into_iter().map(|rule| self.model.rule_name(rule)).collect();
                 return Err(Error::Impossible { rules });
             }
-            Outcome::Unknown => {}
+            logic::Outcome::Unknown => {}
         }
         if chain.broken().is_empty() { Ok(()) } else { Err(Error::NoStart { steps: STEPS_PER_QUESTION }) }
     }
@@ -217,8 +219,9 @@ impl Constraint {
         Self { rule: factor.rule, scope, q, weights: factor.weights }
     }
 
-    fn weight(&self, [silent, fired]: [f64; 2]) -> f64 {
-        self.weights[0] * silent + self.weights[1] * fired
+    /// ln φ of an outcome, −∞ only where the rule excludes it.
+    fn log_weight(&self, outcome: Outcome) -> f64 {
+        outcome.log_weight(self.weights)
     }
 }
 
@@ -252,12 +255,17 @@ impl Tally {
     fn outcome(&self) -> [f64; 2] {
         if self.n_zero > 0 { [0.0, 1.0] } else { [self.log_q.exp(), -self.log_q.exp_m1()] }
     }
+
+    /// ln of the probability that it stays silent.
+    fn log_silence(&self) -> f64 {
+        if self.n_zero > 0 { f64::NEG_INFINITY } else { self.log_q }
+    }
 }
 
 /// A rule that speaks about a block of labels, with what the labels outside of the block come to.
 struct Touched {
     rule: usize,
-    others: [f64; 2],
+    others: Tally,
     /// Labels by their place in the block, with their place in the rule.
     inside: Vec<(usize, usize)>,
 }
@@ -400,7 +408,8 @@ impl<'g> Chain<'g> {
                 match touched.iter_mut().find(|touched| touched.rule == rule) {
                     Some(touched) => touched.inside.push((in_block, place)),
                     None => {
-                        touched.push(Touched { rule, others: [1.0, 0.0], inside: vec![(in_block, place)] })
+                        let others = Tally::default();
+                        touched.push(Touched { rule, others, inside: vec![(in_block, place)] });
                     }
                 }
             }
@@ -411,7 +420,7 @@ impl<'g> Chain<'g> {
             for &(in_block, place) in &touched.inside {
                 tally.remove(q[place][self.states[block[in_block]]]);
             }
-            touched.others = tally.outcome();
+            touched.others = tally;
         }
         touched
     }
@@ -426,13 +435,20 @@ impl<'g> Chain<'g> {
         for Touched { rule, others, inside } in touched {
             let rule = &self.gibbs.rules[*rule];
             let outcome = match &rule.q {
-                Some(q) => inside.iter().fold(*others, |[silent, fired], &(in_block, place)| {
-                    let q = q[place][states[in_block]];
-                    [silent * q, fired + silent * (1.0 - q)]
-                }),
-                None => self.gibbs.model.rule(rule.rule).outcome(&self.categories),
+                Some(q) => {
+                    let inside = inside.iter().map(|&(in_block, place)| q[place][states[in_block]]);
+                    let outcome = inside.clone().fold(others.outcome(), |[silent, fired], q| {
+                        [silent * q, fired + silent * (1.0 - q)]
+                    });
+                    Outcome::new(outcome, || others.log_silence() + inside.map(f64::ln).sum::<f64>())
+                }
+                None => self.gibbs.model.rule(rule.rule).precise_outcome(&self.categories),
             };
-            product.multiply(rule.weight(outcome));
+            if outcome.is_exact(rule.weights) {
+                product.multiply(outcome.weigh::<SumProduct>(rule.weights));
+            } else {
+                product.log_rest += rule.log_weight(outcome);
+            }
         }
         product.ln() + self.gibbs.model.log_typical(&self.categories)
     }
@@ -507,11 +523,12 @@ impl<'g> Chain<'g> {
         if !constraint.weights.contains(&0.0) {
             return false;
         }
+        let tally = &self.tallies[rule];
         let outcome = match &constraint.q {
-            Some(_) => self.tallies[rule].outcome(),
-            None => self.gibbs.model.rule(constraint.rule).outcome(&self.categories),
+            Some(_) => Outcome::new(tally.outcome(), || tally.log_silence()),
+            None => self.gibbs.model.rule(constraint.rule).precise_outcome(&self.categories),
         };
-        constraint.weight(outcome) == 0.0
+        constraint.log_weight(outcome) == f64::NEG_INFINITY
     }
 
     /// Changes the state of a label.

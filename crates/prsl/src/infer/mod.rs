@@ -10,6 +10,7 @@ pub(crate) mod gibbs;
 pub(crate) mod junction_tree;
 pub(crate) mod loopy;
 pub(crate) mod mpe;
+pub(crate) mod outcome;
 pub(crate) mod sampler;
 pub(crate) mod semiring;
 pub(crate) mod typical;

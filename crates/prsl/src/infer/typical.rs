@@ -25,6 +25,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::sampler::{draw, exponentiate};
 use crate::label::LabelId;
+use crate::log_space::{divide_positive, multiply_positive};
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable};
 use crate::rule::RuleId;
@@ -113,14 +114,12 @@ impl Typical {
                     of_label[label.index()].push(entries.len());
                 }
             }
-            let weights = model.rules().iter().map(|rule| rule.weight(combination.categories()));
+            let log_weights = model.rules().iter().map(|rule| rule.log_weight(combination.categories()));
             entries.push(Entry {
                 place,
                 log_weight: combination.weight().ln(),
                 log_factor: combination.log_factor(),
-                rules: weights
-                    .map(|weight| LogProduct::new(weight.ln()))
-                    .fold(LogProduct::default(), LogProduct::times),
+                rules: log_weights.map(LogProduct::new).fold(LogProduct::default(), LogProduct::times),
                 unusual: start..unusual.len(),
             });
         }
@@ -155,14 +154,15 @@ impl Typical {
         }
         let masses = self.masses(&mixture.shares);
         for (marginal, mass) in marginals.iter_mut().zip(masses) {
-            *marginal = mixture.rest * *marginal + mass; // (2)
+            // What the rules allow stays possible, however much combinations weigh.
+            *marginal = multiply_positive(mixture.rest.max(f64::MIN_POSITIVE), *marginal) + mass; // (2)
         }
         // What is certain is exactly 1.
         for label in self.model.label_ids() {
             let block = &mut marginals[self.model.block(label)];
             let total: f64 = block.iter().sum();
             if total > 0.0 {
-                block.iter_mut().for_each(|marginal| *marginal /= total);
+                block.iter_mut().for_each(|marginal| *marginal = divide_positive(*marginal, total));
             }
         }
     }
@@ -216,7 +216,7 @@ impl Typical {
 
     /// ln φₖ(s) of one rule.
     fn log_rule(&self, entry: &Entry, rule: RuleId) -> LogProduct {
-        LogProduct::new(self.model.rule(rule).weight(self.model.typical()[entry.place].categories()).ln())
+        LogProduct::new(self.model.rule(rule).log_weight(self.model.typical()[entry.place].categories()))
     }
 
     /// The `n` best explanations, given the `n` best without combinations, and the ln weight that none of the others

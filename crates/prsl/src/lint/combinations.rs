@@ -10,7 +10,8 @@ use crate::rule::RuleId;
 pub(super) fn check(report: &mut Report<'_>) {
     let model = report.model();
     for (place, combination) in model.typical().iter().enumerate() {
-        let excludes = |rule: &RuleId| model.rule(*rule).weight(combination.categories()) == 0.0;
+        let excludes =
+            |rule: &RuleId| model.rule(*rule).log_weight(combination.categories()) == f64::NEG_INFINITY;
         match model.rule_ids().find(excludes) {
             Some(rule) => excluded(report, place, rule),
             None if combination.weight() == 0.0 => without_weight(report, place),

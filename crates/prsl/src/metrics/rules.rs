@@ -175,7 +175,7 @@ impl RuleEffects {
         let truth: Truth = assignment.iter().copied().map(Some).collect();
         let log_beliefs = log_beliefs(self.model(), row, &truth) + self.model().log_typical(assignment);
         let log_rules: Vec<f64> =
-            self.model().rules().iter().map(|rule| rule.weight(assignment).ln()).collect();
+            self.model().rules().iter().map(|rule| rule.log_weight(assignment)).collect();
         let finite: f64 = log_rules.iter().filter(|log_rule| log_rule.is_finite()).sum();
         let n_excluding = log_rules.iter().filter(|log_rule| !log_rule.is_finite()).count();
         let without = log_rules.iter().map(|log_rule| match (n_excluding, log_rule.is_finite()) {

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::error::Result;
 use crate::infer::factor::{Factor, Factors, Shape, States};
+use crate::infer::outcome::Outcome;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::rule::RuleId;
@@ -139,7 +140,7 @@ impl Costs {
         match &function.form {
             Form::Table(table) => table[function.entry(assignment)],
             Form::Chain(_) => {
-                let cost = |rule: &RuleId| -self.model.rule(*rule).weight(assignment).ln();
+                let cost = |rule: &RuleId| -self.model.rule(*rule).log_weight(assignment);
                 function.rules.iter().map(cost).sum()
             }
         }
@@ -221,7 +222,7 @@ impl Costs {
             for (place, &digit) in function.places.iter().zip(&digits) {
                 assignment[place.label] = representative(place, digit);
             }
-            let cost = |rule: &RuleId| -self.model.rule(*rule).weight(&assignment).ln();
+            let cost = |rule: &RuleId| -self.model.rule(*rule).log_weight(&assignment);
             table.push(rules.iter().map(cost).sum::<f64>());
             let Some(place) = (0..digits.len()).rev().find(|&place| digits[place] + 1 < sizes[place]) else {
                 break;
@@ -303,10 +304,13 @@ impl Chain {
         let cheap = usize::from(weights[0] <= weights[1]);
         let mut levels = Vec::with_capacity(q.len());
         let mut outcomes = vec![[1.0, 0.0]];
+        // ln of the largest silence of each state, which may be too small for a number.
+        let mut log_silences = vec![0.0];
         for q in q {
             let after =
                 |[silent, fired]: [f64; 2]| q.iter().map(move |q| [silent * q, fired + silent * (1.0 - q)]);
             let reached: Vec<[f64; 2]> = outcomes.iter().copied().flat_map(after).collect();
+            let reached_logs = log_silences.iter().flat_map(|log| q.iter().map(move |q| log + q.ln()));
             let ends = run_ends(reached.iter().map(|outcome| outcome[cheap]));
             let run = |outcome: &[f64; 2]| ends.partition_point(|&end| end < outcome[cheap]);
             levels.push(Level {
@@ -314,15 +318,19 @@ impl Chain {
                 n_groups: q.len(),
                 next: reached.iter().map(run).collect(),
             });
+            let mut united_logs = vec![f64::NEG_INFINITY; ends.len()];
             outcomes = vec![[0.0; 2]; ends.len()];
-            for outcome in &reached {
+            for (outcome, log_silence) in reached.iter().zip(reached_logs) {
                 let united = &mut outcomes[run(outcome)];
                 if outcome[cheap] >= united[cheap] {
                     *united = *outcome;
                 }
+                united_logs[run(outcome)] = log_silence.max(united_logs[run(outcome)]);
             }
+            log_silences = united_logs;
         }
-        let last = outcomes.iter().map(|o| -(weights[0] * o[0] + weights[1] * o[1]).ln()).collect();
+        let cost = |(&outcome, &log): (&[f64; 2], &f64)| -Outcome::new(outcome, || log).log_weight(weights);
+        let last = outcomes.iter().zip(&log_silences).map(cost).collect();
         Self { levels, last }
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod runner;
 mod sample;
 mod search;
 mod sweep;
+mod underflow;
 
 pub use plan::Cost;
 pub use runner::Limits;
@@ -21,6 +22,7 @@ use crate::infer::branch_and_bound::BranchAndBound;
 use crate::infer::semiring::SumProduct;
 use crate::infer::typical::{Mixture, Typical};
 use crate::label::LabelId;
+use crate::log_space::divide_positive;
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
@@ -73,6 +75,12 @@ pub struct JunctionTree {
 
 /// Where there are signs, less than this share of a label's mass may be nothing but rounding.
 const TINY: f64 = 1e-12;
+
+/// The largest relative error of a marginal, where doing a row again without signs is no great matter.
+const MAX_ERROR: f64 = 2e-10;
+
+/// Multiply-adds from which on it is.
+const MAX_AGAIN: f64 = 1e7;
 
 impl JunctionTree {
     /// Compiles within the default limits.
@@ -243,6 +251,9 @@ impl JunctionTree {
 
     /// Whether signs leave no doubt which categories are possible.
     fn is_sound(&self, row: &[f64], answer: &Answer) -> bool {
+        // Where sums agree to the last digit, that may be by chance.
+        let error = answer.error.max(2.0 * f64::EPSILON);
+        let tiny = if self.cost().multiply_adds < MAX_AGAIN { TINY.max(error / MAX_ERROR) } else { TINY };
         answer.log_total.is_finite()
             && self.model().label_ids().all(|label| {
                 let block = self.model().block(label);
@@ -250,7 +261,7 @@ impl JunctionTree {
                 block.into_iter().all(|category| {
                     let (belief, mass) = (row[category], answer.masses[category]);
                     belief == 0.0
-                        || mass > TINY * belief * total
+                        || mass > tiny * belief * total
                         || (mass == 0.0 && self.excluded()[category])
                 })
             })
@@ -289,7 +300,7 @@ impl JunctionTree {
             let block = &mut marginals[self.model().block(label)];
             let total: f64 = block.iter().sum();
             if total > 0.0 {
-                block.iter_mut().for_each(|mass| *mass /= total);
+                block.iter_mut().for_each(|mass| *mass = divide_positive(*mass, total));
             }
         }
         marginals

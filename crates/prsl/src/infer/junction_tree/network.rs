@@ -4,6 +4,7 @@ use super::plan::quantity;
 use super::runner::Aim;
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
+use crate::infer::outcome::Outcome;
 use crate::label::LabelId;
 use crate::rule::RuleId;
 
@@ -32,7 +33,7 @@ pub(crate) enum Source {
     Fixed(Vec<f64>),
     /// For each entry the probabilities that the rule stays silent and that it fires, to be weighed by the
     /// rule's two weights.
-    Rule(RuleId, Vec<[f64; 2]>),
+    Rule(RuleId, Vec<Outcome>),
 }
 
 /// A table that is given, not computed.
@@ -171,7 +172,7 @@ impl Factors {
             let label = network.of_label[level.label.index()];
             let mut variables: Vec<usize> = before.into_iter().chain(label).collect();
             if index == last {
-                let outcome = |&state: &usize| if diagram.accepts[state] { [0.0, 1.0] } else { [1.0, 0.0] };
+                let outcome = |&state: &usize| Outcome::of(diagram.accepts[state]);
                 let entries = match filled {
                     Filled::Yes => level.next.iter().map(outcome).collect(),
                     Filled::No => Vec::new(),
@@ -222,7 +223,7 @@ fn add_signed(network: &mut Network, split: usize, rule: RuleId, q: &[(LabelId, 
         let variables = network.of_label[label.index()].into_iter().chain([split]).collect();
         network.leaves.push(Leaf { variables, source: Source::Fixed(table) });
     }
-    let weights = vec![[0.0, 1.0], [1.0, -1.0]];
+    let weights = vec![Outcome::of(true), Outcome::DIFFERENCE];
     network.leaves.push(Leaf { variables: vec![split], source: Source::Rule(rule, weights) });
 }
 

@@ -470,8 +470,9 @@ impl Plan {
     /// The memory of a workspace for so many rows side by side.
     pub(crate) fn workspace_bytes(&self, n_rules: usize, lanes: usize) -> u64 {
         let numbers = self.size + self.derivatives + 4 * n_rules;
-        let exponents = 2 * self.tables.len();
-        (lanes * (numbers * size_of::<f64>() + exponents * size_of::<i32>())) as u64
+        // For its values and for its derivatives each, a table has an exponent and three bounds on its entries.
+        let of_table = 2 * (size_of::<i32>() + 3 * size_of::<f64>());
+        (lanes * (numbers * size_of::<f64>() + self.tables.len() * of_table)) as u64
     }
 
     /// Watches, for each of these variables, the smallest table that has it and depends on the row.
@@ -692,8 +693,14 @@ impl Table {
 }
 
 impl Loops {
+    /// How many numbers it takes to list the offsets.
     fn n_offsets(&self) -> usize {
         self.outer.len() + self.inner.len()
+    }
+
+    /// How many offsets there are.
+    pub(crate) fn len(&self) -> usize {
+        self.outer.len() * self.inner.len()
     }
 
     /// The loop over all combinations of the digits, the last fastest.

@@ -12,8 +12,10 @@ use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape, States};
+use crate::infer::outcome::SMALLEST;
 use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
+use crate::log_space::exp_positive;
 use crate::model::Model;
 use crate::rule::RuleId;
 
@@ -60,6 +62,8 @@ type LogOf<S> = <S as Semiring>::Log;
 pub(crate) struct Answer {
     pub(crate) masses: Vec<f64>,
     pub(crate) log_total: f64,
+    /// How far sums that should be equal differ, relative to them: where there are signs.
+    pub(crate) error: f64,
 }
 
 /// A sum keeps a label's categories apart by their share, a maximum by the largest.
@@ -272,7 +276,7 @@ impl<S: Semiring> Runner<S> {
         };
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
         let parts: Vec<Vec<T>> = starts.into_par_iter().with_min_len(4).map(group).collect();
-        self.account.rest();
+        self.rest();
         parts.into_iter().flatten().collect()
     }
 
@@ -296,7 +300,7 @@ impl<S: Semiring> Runner<S> {
                 workspace.distribute(&self.plan, &self.leaves, Back::All);
                 let masses = self.masses(workspace, row, 0, &mut log_total);
                 let [error] = self.inconsistency(workspace);
-                (Answer { masses, log_total }, self.agreement(workspace), error)
+                (Answer { masses, log_total, error }, self.agreement(workspace), error)
             },
         )
     }
@@ -312,10 +316,12 @@ impl<S: Semiring> Runner<S> {
             || self.workspace(),
             |workspace| {
                 let answer = self.sweep_back(workspace, &[row], Back::All).into_iter().next().flatten();
-                answer.map(|answer| (answer, self.agreement(workspace)))
+                answer.map(|answer| {
+                    (answer, (!workspace.is_suspicious_of_rules(0)).then(|| self.agreement(workspace)))
+                })
             },
         );
-        linear.unwrap_or_else(|| {
+        let in_logarithms = || {
             self.log.with(
                 || self.workspace(),
                 |workspace| {
@@ -324,7 +330,13 @@ impl<S: Semiring> Runner<S> {
                     (answer, self.agreement(workspace))
                 },
             )
-        })
+        };
+        match linear {
+            Some((answer, Some(agreement))) => (answer, agreement),
+            // The same bits as without agreement.
+            Some((answer, None)) => (answer, in_logarithms().1),
+            None => in_logarithms(),
+        }
     }
 
     /// The row's answers with each rule left out in turn.
@@ -358,8 +370,13 @@ impl<S: Semiring> Runner<S> {
         };
         let answers =
             rules.chunks(L).flat_map(|group| without(group).into_iter().zip(group).map(done)).collect();
-        self.account.rest();
+        self.rest();
         answers
+    }
+
+    /// Gives back the memory of idle workspaces, but for a small part.
+    pub(super) fn rest(&self) {
+        self.account.rest();
     }
 
     /// Gives every rule its own weights in every lane.
@@ -446,9 +463,34 @@ impl<S: Semiring> Runner<S> {
                     return None;
                 }
                 let masses = self.masses(workspace, row, lane, &mut log_total);
-                Some(Answer { masses, log_total })
+                let error = inconsistency[lane];
+                self.has_digits(workspace, row, &masses, lane).then_some(Answer { masses, log_total, error })
             })
             .collect()
+    }
+
+    /// Whether underflow has left the masses of all categories their digits.
+    fn has_digits<R: Semiring, const L: usize>(
+        &self,
+        workspace: &Workspace<R, L>,
+        row: &[f64],
+        masses: &[f64],
+        lane: usize,
+    ) -> bool {
+        let leaves =
+            self.belief_leaves.iter().enumerate().filter_map(|(label, leaf)| Some((label, (*leaf)?)));
+        !R::SCALED
+            || leaves.into_iter().all(|(label, leaf)| {
+                let block = self.model.block(LabelId::new(label));
+                are_normal(&masses[block.clone()])
+                    && (workspace.is_calm() || {
+                        let derivatives = workspace.derivative(&self.plan.tables[leaf]);
+                        row[block].iter().zip(&self.states.of_category[label]).all(|(&belief, &state)| {
+                            belief == 0.0
+                                || workspace.keeps_derivative(leaf, lane, derivatives[state][lane].abs())
+                        })
+                    })
+            })
     }
 
     /// Runs the plan forward on up to `L` rows; ln Z of each, without the labels that no rule speaks about.
@@ -470,7 +512,7 @@ impl<S: Semiring> Runner<S> {
                 }
             }
         }
-        workspace.collect(&self.plan)
+        workspace.collect(&self.plan, self.belief_leaves.iter().flatten().copied())
     }
 
     /// ln of what the labels that no rule speaks about contribute to Z: 0 but for rounding.
@@ -527,11 +569,14 @@ impl<S: Semiring> Runner<S> {
             }
             if R::SCALED {
                 for category in 0..states.len() {
-                    masses[block.start + category] = mass(category);
+                    let (belief, mass) = (row[block.start + category], mass(category));
+                    // What is possible stays possible.
+                    let is_lost = mass == 0.0 && belief > 0.0 && derivative[states[category]][lane] > 0.0;
+                    masses[block.start + category] = if is_lost { f64::from_bits(1) } else { mass };
                 }
             } else {
                 for (slot, log_mass) in masses[block.clone()].iter_mut().zip(log_masses) {
-                    *slot = (log_mass - largest).exp();
+                    *slot = exp_positive(log_mass - largest);
                 }
             }
         }
@@ -554,4 +599,11 @@ impl<S: Semiring> Runner<S> {
             })
             .collect()
     }
+}
+
+/// Whether the shares of these masses have all digits that a number of their size has.
+fn are_normal(masses: &[f64]) -> bool {
+    /// Above this, masses that are too small for all digits are shares that are.
+    const LARGE: f64 = 1e-7;
+    masses.iter().sum::<f64>() >= LARGE || masses.iter().all(|&mass| mass == 0.0 || mass.abs() >= SMALLEST)
 }

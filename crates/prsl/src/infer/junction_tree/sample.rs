@@ -23,6 +23,7 @@ use super::account::Pool;
 use super::plan::{Plan, Step};
 use super::runner::Runner;
 use super::sweep::Workspace;
+use super::underflow::is_kept;
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
@@ -47,10 +48,8 @@ impl JunctionTree {
     /// Refused where only a plan with signs fits the limits: see [`JunctionTree::is_careful`].
     pub fn sample_row(&self, row: &[f64], sampling: &Sampling) -> Result<Option<Samples>> {
         let source = self.source()?;
-        let samples = source.runner.one.with(
-            || source.runner.workspace(),
-            |workspace| source.sample_group(workspace, &[row], 0, sampling),
-        );
+        let samples = source.sample_group(&source.runner.one, &[row], 0, sampling);
+        source.runner.rest();
         Ok(samples.into_iter().next().flatten())
     }
 
@@ -64,6 +63,14 @@ impl JunctionTree {
         let walk = self.walk.get_or_init(|| Walk::new(&runner.plan));
         Ok(Source { runner, walk, typical: &self.typical })
     }
+}
+
+/// What plain numbers make of a row.
+enum Attempt {
+    /// Its samples, `None` if it is impossible.
+    Done(Option<Samples>),
+    /// Underflow may have decided: the row is done again in logarithms.
+    Underflow,
 }
 
 /// A plan without signs, and how to go back through it.
@@ -92,42 +99,58 @@ impl Source<'_> {
     ) -> Vec<Option<Samples>> {
         let group = |start: usize| {
             let group: Vec<&[f64]> = (start..rows.n_rows().min(start + L)).map(|row| rows.row(row)).collect();
-            pool.with(
-                || self.runner.workspace(),
-                |workspace| self.sample_group(workspace, &group, start, sampling),
-            )
+            self.sample_group(pool, &group, start, sampling)
         };
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
         let parts: Vec<Vec<Option<Samples>>> = starts.into_par_iter().map(group).collect();
+        self.runner.rest();
         parts.into_iter().flatten().collect()
     }
 
     /// The samples of up to `L` rows, the first of them at the place `start`.
     fn sample_group<const L: usize>(
         &self,
-        workspace: &mut Workspace<SumProduct, L>,
+        pool: &Pool<Workspace<SumProduct, L>>,
         rows: &[&[f64]],
         start: usize,
         sampling: &Sampling,
     ) -> Vec<Option<Samples>> {
-        let log_totals = self.runner.collect(workspace, rows);
-        let sample = |(lane, row): (usize, &&[f64])| {
-            let rng = sampling.generator(start + lane);
+        let sample = |workspace: &Workspace<SumProduct, L>, lane: usize, log_total: f64| {
             if workspace.is_suspicious(lane) {
-                return self.sample_in_logarithms(row, sampling.n_samples, rng);
+                return Attempt::Underflow;
             }
-            self.mixture(row, log_totals[lane])
-                .map(|mixture| self.walk_back(workspace, lane, row, &mixture, sampling.n_samples, rng))
+            let Some(mixture) = self.mixture(rows[lane], log_total) else { return Attempt::Done(None) };
+            let rng = sampling.generator(start + lane);
+            let samples = self.walk_back(workspace, lane, rows[lane], &mixture, sampling.n_samples, rng);
+            samples.map_or(Attempt::Underflow, |samples| Attempt::Done(Some(samples)))
         };
-        rows.iter().enumerate().map(sample).collect()
+        let attempts: Vec<Attempt> = pool.with(
+            || self.runner.workspace(),
+            |workspace| {
+                let log_totals = self.runner.collect(workspace, rows);
+                (0..rows.len()).map(|lane| sample(workspace, lane, log_totals[lane])).collect()
+            },
+        );
+        let finish = |(lane, attempt): (usize, Attempt)| match attempt {
+            Attempt::Done(samples) => samples,
+            Attempt::Underflow => {
+                self.sample_in_logarithms(rows[lane], sampling.n_samples, sampling.generator(start + lane))
+            }
+        };
+        attempts.into_iter().enumerate().map(finish).collect()
     }
 
     /// The samples of a row whose numbers may underflow, `None` if it is impossible.
     fn sample_in_logarithms(&self, row: &[f64], n: usize, rng: ChaCha8Rng) -> Option<Samples> {
-        let mut workspace: Workspace<<SumProduct as Semiring>::Log, 1> = self.runner.workspace();
-        let [log_total] = self.runner.collect(&mut workspace, &[row]);
-        let mixture = self.mixture(row, log_total)?;
-        Some(self.walk_back(&workspace, 0, row, &mixture, n, rng))
+        self.runner.log.with(
+            || self.runner.workspace(),
+            |workspace| {
+                let [log_total] = self.runner.collect(workspace, &[row]);
+                let mixture = self.mixture(row, log_total)?;
+                let samples = self.walk_back(workspace, 0, row, &mixture, n, rng);
+                Some(samples.expect("logarithms do not underflow"))
+            },
+        )
     }
 
     /// How often a sample is a combination, given what the plan's tables come to; `None` if nothing is possible.
@@ -136,6 +159,7 @@ impl Source<'_> {
         (log_rest > f64::NEG_INFINITY).then(|| self.typical.mixture(row, log_rest))
     }
 
+    /// Samples by walks through the tables; `None` if a walk came to where underflow may have decided.
     fn walk_back<S: Semiring, const L: usize>(
         &self,
         workspace: &Workspace<S, L>,
@@ -144,7 +168,7 @@ impl Source<'_> {
         mixture: &Mixture,
         n: usize,
         rng: ChaCha8Rng,
-    ) -> Samples {
+    ) -> Option<Samples> {
         let runner = self.runner;
         let mut walker = Walker {
             plan: &runner.plan,
@@ -155,16 +179,20 @@ impl Source<'_> {
             entries: vec![0; runner.plan.tables.len()],
             choices: Vec::new(),
             shares: Vec::new(),
+            is_sound: true,
         };
         let mut samples = Vec::with_capacity(n);
         for _ in 0..n {
             let combination = self.typical.sample(mixture, &mut walker.rng);
-            samples.push(combination.unwrap_or_else(|| {
-                walker.run(self.walk);
-                self.categories(row, &mut walker)
-            }));
+            samples.push(match combination {
+                Some(combination) => combination,
+                None => {
+                    walker.run(self.walk);
+                    walker.is_sound.then(|| self.categories(row, &mut walker))?
+                }
+            });
         }
-        samples
+        Some(samples)
     }
 
     /// The category of every label, given the states that the walk came to.
@@ -275,6 +303,8 @@ struct Walker<'r, S, const L: usize> {
     /// Memory to draw with.
     choices: Vec<[usize; 2]>,
     shares: Vec<f64>,
+    /// Whether all shares that were drawn from had their digits.
+    is_sound: bool,
 }
 
 const SILENT: usize = 0;
@@ -333,13 +363,14 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
                 shift(&mut self.choices, digit.offsets([state, state]));
             }
         }
+        let lost = self.workspace.lost([a, b], self.lane);
         let [a, b] = [a, b].map(|table| self.workspace.value(&self.plan.tables[table]));
         self.shares.clear();
         for [x, y] in &self.choices {
             let share = |[u, v]: &[usize; 2]| S::mul(a[x + u][self.lane], b[y + v][self.lane]);
             self.shares.extend(join.summed.iter().map(share));
         }
-        let drawn = self.draw();
+        let drawn = self.draw(lost);
         let ([x, y], [u, v]) =
             (self.choices[drawn / join.summed.len()], join.summed[drawn % join.summed.len()]);
         [x + u, y + v]
@@ -352,17 +383,23 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
         for (entry, weight) in entries.into_iter().zip(weights) {
             self.shares.push(S::mul(S::element(weight), values[entry][self.lane]));
         }
-        entries[self.draw()]
+        let lost = self.workspace.lost_by_weight(table, weights, self.lane);
+        entries[self.draw(lost)]
     }
 
-    /// The place of one of the shares, in proportion to them.
-    fn draw(&mut self) -> usize {
+    /// The place of one of the shares, in proportion to them, where underflow may have taken `lost` from each.
+    fn draw(&mut self, lost: f64) -> usize {
         if self.shares.len() == 1 {
             return 0;
         }
-        if !S::SCALED {
+        if S::SCALED {
+            let total: f64 = self.shares.iter().sum();
+            self.is_sound &= is_kept(total, lost * self.shares.len() as f64);
+        } else {
             exponentiate(&mut self.shares);
         }
-        draw(&self.shares, &mut self.rng).expect("an entry that was drawn is summed from something")
+        let drawn = draw(&self.shares, &mut self.rng);
+        debug_assert!(drawn.is_some() || !self.is_sound, "an entry that was drawn is summed from something");
+        drawn.unwrap_or(0)
     }
 }

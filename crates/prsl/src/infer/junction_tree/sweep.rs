@@ -7,6 +7,7 @@ use pulp::Arch;
 
 use super::network::{Leaf, Source};
 use super::plan::{At, Loops, Nest, Plan, Step, Table};
+use super::underflow::{self, Track};
 use crate::infer::semiring::Semiring;
 use crate::rule::RuleId;
 
@@ -29,6 +30,14 @@ pub(crate) struct Workspace<S, const L: usize> {
     masses: Vec<[Lane<L>; 2]>,
     /// Rows in which something may have underflowed.
     suspicious: [bool; L],
+    /// The same for what is known of the rules alone, after a sweep back to all tables.
+    suspicious_rules: [bool; L],
+    /// What underflow may have taken from each table, and from its derivatives.
+    tracks: Vec<[Track<L>; 2]>,
+    /// The product of the smallest positive entries of all leaves that do not depend on the row.
+    fixed_smallest: Lane<L>,
+    /// Whether nothing can underflow in any of the rows, so that nothing has to be tracked.
+    calm: bool,
     /// The most that the terms of a watched table are larger than Z, which is their sum.
     magnitude: Lane<L>,
     semiring: std::marker::PhantomData<S>,
@@ -53,6 +62,10 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             weights: weights.iter().map(|pair| pair.map(|weight| [weight; L])).collect(),
             masses: vec![[[S::ZERO; L]; 2]; weights.len()],
             suspicious: [false; L],
+            suspicious_rules: [false; L],
+            tracks: vec![[Track::default(); 2]; plan.tables.len()],
+            fixed_smallest: [1.0; L],
+            calm: false,
             magnitude: [0.0; L],
             semiring: std::marker::PhantomData,
         };
@@ -69,10 +82,12 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
 
     /// Computes every table that does not depend on the row.
     pub(crate) fn fill_fixed(&mut self, plan: &Plan, leaves: &[Leaf]) {
-        for (leaf, table) in leaves.iter().zip(&plan.tables) {
+        self.fixed_smallest = [1.0; L];
+        for (index, (leaf, table)) in leaves.iter().zip(&plan.tables).enumerate() {
             let slots = &mut self.values[table.offset..table.offset + table.size];
+            let mut is_exact = [true; L];
             match &leaf.source {
-                Source::Belief(_) => {}
+                Source::Belief(_) => continue,
                 Source::Fixed(numbers) => {
                     for (slot, &number) in slots.iter_mut().zip(numbers) {
                         *slot = [S::element(number); L];
@@ -80,20 +95,138 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 }
                 Source::Rule(rule, outcomes) => {
                     let [silent, fired] = self.weights[rule.index()];
-                    // A sum also where the sweep takes maxima: it is the weight of one assignment.
-                    for (slot, [q_silent, q_fired]) in slots.iter_mut().zip(outcomes) {
+                    for (slot, outcome) in slots.iter_mut().zip(outcomes) {
                         for l in 0..L {
-                            slot[l] = S::element(silent[l] * q_silent + fired[l] * q_fired);
+                            slot[l] = outcome.weigh::<S>([silent[l], fired[l]]);
+                            is_exact[l] &= outcome.is_exact([silent[l], fired[l]]);
                         }
                     }
                 }
             }
+            if S::SCALED {
+                self.tracks[index][VALUE] = Track::of_leaf(slots, is_exact);
+                self.tracks[index][VALUE].shrink(&mut self.fixed_smallest);
+            }
         }
-        // Fixed tables are products of probabilities of a few rules: they are not scaled, so that they stay the
-        // same for whichever rows come.
-        for step in plan.steps.iter().filter(|step| plan.tables[step.out()].fixed) {
-            self.forward(plan, step);
+        self.calm = false;
+        for step in &plan.steps {
+            if let (Step::Weigh { rule, .. }, true) = (step, S::SCALED) {
+                underflow::of_weights(&self.weights[rule.index()]).shrink(&mut self.fixed_smallest);
+            }
+            if plan.tables[step.out()].fixed {
+                self.run_forward(plan, step);
+            }
         }
+    }
+
+    /// Notes how small the beliefs are; to be called when they are in place.
+    fn track_beliefs(&mut self, plan: &Plan, belief_leaves: impl Iterator<Item = usize>) {
+        if !S::SCALED {
+            return;
+        }
+        let mut smallest = self.fixed_smallest;
+        for leaf in belief_leaves {
+            let track = Track::of_leaf(slots(&self.values, &plan.tables[leaf]), [true; L]);
+            self.tracks[leaf][VALUE] = track;
+            track.shrink(&mut smallest);
+        }
+        self.calm = smallest.iter().all(|&smallest| smallest >= underflow::CALM);
+    }
+
+    /// Computes a step's table, and scales it.
+    fn run_forward(&mut self, plan: &Plan, step: &Step) {
+        let largest = self.forward(plan, step);
+        let table = &plan.tables[step.out()];
+        let slots = &mut self.values[table.offset..table.offset + table.size];
+        let scaled = scale::<S, L>(slots, largest, &mut self.suspicious);
+        self.exponents[step.out()][VALUE] =
+            step.inputs().fold(scaled, |sum, input| plus(sum, self.exponents[input][VALUE]));
+        if S::SCALED && !self.calm {
+            self.track_forward(plan, step, largest, scaled);
+        }
+    }
+
+    /// What underflow may have taken from the result of a step.
+    fn track_forward(&mut self, plan: &Plan, step: &Step, largest: Lane<L>, scaled: [i32; L]) {
+        let lost = match step {
+            Step::Join { a, b, forward, .. } => {
+                self.product(plan, [(*a, VALUE), (*b, VALUE)], forward.across.len())
+            }
+            Step::Or { a, b, kept, summed, .. } => {
+                self.product(plan, [(*a, VALUE), (*b, VALUE)], kept.len() * summed.len())
+            }
+            Step::Weigh { input, rule, .. } => Track::product(
+                &self.tracks[*input][VALUE],
+                &underflow::of_weights(&self.weights[rule.index()]),
+                2,
+            ),
+            Step::Extend { input, .. } => self.tracks[*input][VALUE].times(2.0),
+        };
+        self.keep_track(plan, (step.out(), VALUE), lost, largest, scaled);
+    }
+
+    /// What underflow may have taken from sums of `n` products of the entries of two tables, or of their derivatives.
+    fn product(&self, plan: &Plan, inputs: [(usize, usize); 2], n: usize) -> Track<L> {
+        let mut tracks = inputs.map(|(table, kind)| self.tracks[table][kind]);
+        let product = Track::product(&tracks[0], &tracks[1], n);
+        if !product.loses().contains(&true) {
+            return product;
+        }
+        // The smallest entries are known by a bound, which may be too low.
+        for (track, (table, kind)) in tracks.iter_mut().zip(inputs) {
+            track.raise(&product.loses(), &underflow::smallest_of(self.entries(plan, table, kind)));
+        }
+        Track::product(&tracks[0], &tracks[1], n)
+    }
+
+    fn keep_track(
+        &mut self,
+        plan: &Plan,
+        (table, kind): (usize, usize),
+        track: Track<L>,
+        largest: Lane<L>,
+        scaled: [i32; L],
+    ) {
+        let track = track.scaled(largest, scaled);
+        let is_low = track.is_low();
+        self.tracks[table][kind] = track;
+        if is_low.contains(&true) {
+            let smallest = underflow::smallest_of(self.entries(plan, table, kind));
+            self.tracks[table][kind].raise(&is_low, &smallest);
+        }
+    }
+
+    /// A table's values or derivatives.
+    fn entries(&self, plan: &Plan, table: usize, kind: usize) -> &[Lane<L>] {
+        let table = &plan.tables[table];
+        if kind == VALUE { self.value(table) } else { self.derivative(table) }
+    }
+
+    /// The most that underflow may have taken from a product of entries of two tables: 0 where nothing did.
+    pub(crate) fn lost(&self, [a, b]: [usize; 2], lane: usize) -> f64 {
+        if self.calm || !S::SCALED {
+            return 0.0;
+        }
+        Track::product(&self.tracks[a][VALUE], &self.tracks[b][VALUE], 1).lost(lane)
+    }
+
+    /// The same of an entry of a table times a weight.
+    pub(crate) fn lost_by_weight(&self, table: usize, weights: [f64; 2], lane: usize) -> f64 {
+        if self.calm || !S::SCALED {
+            return 0.0;
+        }
+        let weights = underflow::of_weights(&weights.map(|weight| [weight; L]));
+        Track::product(&self.tracks[table][VALUE], &weights, 1).lost(lane)
+    }
+
+    /// Whether nothing can have underflowed in any lane.
+    pub(crate) fn is_calm(&self) -> bool {
+        self.calm
+    }
+
+    /// Whether underflow has left a derivative of a leaf its digits.
+    pub(crate) fn keeps_derivative(&self, leaf: usize, lane: usize, derivative: f64) -> bool {
+        underflow::is_kept(derivative, self.tracks[leaf][DERIVATIVE].lost(lane))
     }
 
     /// The slots of a leaf that depends on the row.
@@ -121,28 +254,33 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         self.suspicious[lane]
     }
 
+    /// Whether what each rule's weights multiply has to be found in logarithms.
+    pub(crate) fn is_suspicious_of_rules(&self, lane: usize) -> bool {
+        self.suspicious_rules[lane]
+    }
+
     /// The most by which the terms of a watched table are larger than Z, which is their sum.
     pub(crate) fn magnitude(&self) -> Lane<L> {
         self.magnitude
     }
 
     /// Runs all steps that depend on the rows; ln Z of each lane.
-    pub(crate) fn collect(&mut self, plan: &Plan) -> [f64; L] {
+    pub(crate) fn collect(&mut self, plan: &Plan, belief_leaves: impl Iterator<Item = usize>) -> [f64; L] {
         self.suspicious = [false; L];
+        self.track_beliefs(plan, belief_leaves);
         for step in plan.steps.iter().filter(|step| !plan.tables[step.out()].fixed) {
-            let largest = self.forward(plan, step);
-            let table = &plan.tables[step.out()];
-            let slots = &mut self.values[table.offset..table.offset + table.size];
-            let scaled = scale::<S, L>(slots, largest, &mut self.suspicious);
-            self.exponents[step.out()][VALUE] =
-                step.inputs().fold(scaled, |sum, input| plus(sum, self.exponents[input][VALUE]));
+            self.run_forward(plan, step);
         }
         let mut log_evidence = [0.0; L];
         for &root in &plan.roots {
+            let value = self.values[plan.tables[root].offset];
             for l in 0..L {
                 let exponent = f64::from(self.exponents[root][VALUE][l]);
-                log_evidence[l] +=
-                    S::ln(self.values[plan.tables[root].offset][l]) + exponent * std::f64::consts::LN_2;
+                log_evidence[l] += S::ln(value[l]) + exponent * std::f64::consts::LN_2;
+                if S::SCALED && !self.calm {
+                    self.suspicious[l] |=
+                        !underflow::is_kept(value[l].abs(), self.tracks[root][VALUE].lost(l));
+                }
             }
         }
         log_evidence
@@ -151,9 +289,11 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
     /// Runs the steps backward: the derivative of Z in every table, up to a power of two per table and lane.
     pub(crate) fn distribute(&mut self, plan: &Plan, leaves: &[Leaf], back: Back) {
         self.magnitude = [1.0; L];
+        self.suspicious_rules = [false; L];
         for &root in &plan.roots {
             self.derivatives[plan.tables[root].derivative] = [S::ONE; L];
             self.exponents[root][DERIVATIVE] = [0; L];
+            self.tracks[root][DERIVATIVE] = Track::default();
         }
         for step in plan.steps.iter().rev() {
             if back == Back::All || !plan.tables[step.out()].fixed {
@@ -195,8 +335,8 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             let masses = &mut self.masses[rule.index()];
             *masses = [[S::ZERO; L]; 2];
             for (outcome, derivative) in outcomes.iter().zip(derivatives) {
-                for (mass, &q) in masses.iter_mut().zip(outcome) {
-                    add_product::<S, L>(mass, &[S::element(q); L], derivative);
+                for (mass, q) in masses.iter_mut().zip(outcome.elements::<S>()) {
+                    add_product::<S, L>(mass, &[q; L], derivative);
                 }
             }
         }
@@ -268,11 +408,31 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                     }
                     _ => unreachable!("only joins have two inputs"),
                 };
+                let mut scaled = [[0; L]; 2];
                 for (place, (this, other, slots)) in [(*a, *b, d_a), (*b, *a, d_b)].into_iter().enumerate() {
                     if wanted[place] {
-                        let scaled = scale::<S, L>(slots, largest[place], &mut self.suspicious);
+                        // The marginals do not depend on tables that are the same for every row.
+                        let suspicious = match plan.tables[this].fixed {
+                            true => &mut self.suspicious_rules,
+                            false => &mut self.suspicious,
+                        };
+                        scaled[place] = scale::<S, L>(slots, largest[place], suspicious);
                         self.exponents[this][DERIVATIVE] =
-                            plus(plus(exponent, self.exponents[other][VALUE]), scaled);
+                            plus(plus(exponent, self.exponents[other][VALUE]), scaled[place]);
+                    }
+                }
+                if S::SCALED && !self.calm {
+                    let n_terms = match step {
+                        Step::Join { backward: Nest { along, across }, .. } => along.len() * across.len(),
+                        Step::Or { kept, summed, .. } => kept.len() * summed.len(),
+                        _ => unreachable!("only joins have two inputs"),
+                    };
+                    for (place, (this, other)) in [(*a, *b), (*b, *a)].into_iter().enumerate() {
+                        if wanted[place] {
+                            let lost =
+                                self.product(plan, [(step.out(), DERIVATIVE), (other, VALUE)], n_terms);
+                            self.keep_track(plan, (this, DERIVATIVE), lost, largest[place], scaled[place]);
+                        }
                     }
                 }
                 for table in [*a, *b].into_iter().filter(|&table| plan.tables[table].watched) {
@@ -295,6 +455,12 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 // The matrix of the weights is symmetric: backward is forward.
                 weigh::<S, L>(d_out, d_in, &self.weights[rule.index()], *stride);
                 self.exponents[*input][DERIVATIVE] = exponent;
+                if S::SCALED && !self.calm {
+                    let largest = largest_of::<S, L>(d_in);
+                    let weights = underflow::of_weights(&self.weights[rule.index()]);
+                    let lost = Track::product(&self.tracks[step.out()][DERIVATIVE], &weights, 2);
+                    self.keep_track(plan, (*input, DERIVATIVE), lost, largest, [0; L]);
+                }
             }
             Step::Extend { input, stride, .. } => {
                 let [d_out, d_in] = self
@@ -303,6 +469,11 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                     .expect("a step's derivatives have rooms of their own");
                 extend_back::<S, L>(d_out, d_in, *stride);
                 self.exponents[*input][DERIVATIVE] = exponent;
+                if S::SCALED && !self.calm {
+                    let largest = largest_of::<S, L>(d_in);
+                    let lost = self.tracks[step.out()][DERIVATIVE].times(2.0);
+                    self.keep_track(plan, (*input, DERIVATIVE), lost, largest, [0; L]);
+                }
             }
         }
     }

@@ -10,11 +10,15 @@
 use std::ops::Range;
 
 use super::frontier::Frontier;
+use super::merge::Weight;
 use crate::infer::diagram::Diagram;
 use crate::infer::semiring::Semiring;
 
 /// One value for each of `L` rows.
 pub(super) type Lane<const L: usize> = [f64; L];
+
+/// Positive numbers stay above this, so that the product of two of them does not underflow.
+pub(super) const LEAST: f64 = 1e-145;
 
 /// How a factor's messages are computed.
 #[derive(Clone, Debug)]
@@ -33,9 +37,11 @@ impl Form {
                 sizes: form.sizes.clone(),
                 q: form.q.iter().map(|pair| pair.map(S::element)).collect(),
                 weights: form.weights.map(S::element),
+                smallest: form.smallest,
             }),
             Form::Table(form) => Form::Table(Table {
-                entries: form.entries.iter().map(|&entry| S::element(entry)).collect(),
+                entries: if S::SCALED { form.entries.clone() } else { form.logs.clone() },
+                logs: Vec::new(),
                 ..form.clone()
             }),
             Form::Chain(form) => Form::Chain(Chain {
@@ -44,6 +50,35 @@ impl Form {
             }),
             // It computes with plain numbers in every semiring.
             Form::Frontier(form) => Form::Frontier(form.clone()),
+        }
+    }
+
+    /// Whether plain numbers hold what it weighs by, with room for products with messages.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_plain = |number: f64| number == 0.0 || number >= LEAST;
+        match self {
+            Form::RankOne(form) => form.weights.into_iter().chain(form.q.iter().map(|q| q[0])).all(is_plain),
+            Form::Table(form) => form
+                .entries
+                .iter()
+                .zip(&form.logs)
+                .all(|(&number, &log)| number >= LEAST || log == f64::NEG_INFINITY),
+            Form::Chain(form) => form.ends.iter().copied().all(is_plain),
+            Form::Frontier(form) => form.weights.into_iter().chain(form.q.iter().copied()).all(is_plain),
+        }
+    }
+
+    /// A number below [`LEAST`] if a product on the way to the messages may have underflowed, given the smallest positive
+    /// cavity of each label. Asked after [`Self::send`], with its scratch memory.
+    pub(super) fn least<const L: usize>(&self, cavities: &[Lane<L>], scratch: &[Lane<L>]) -> Lane<L> {
+        match self {
+            Form::RankOne(form) => form.least(cavities),
+            Form::Table(form) => cavities
+                .iter()
+                .fold([form.smallest; L], |product, cavity| std::array::from_fn(|l| product[l] * cavity[l])),
+            Form::Chain(form) => form.least(cavities, scratch),
+            // It does not underflow.
+            Form::Frontier(_) => [f64::INFINITY; L],
         }
     }
 
@@ -108,9 +143,28 @@ pub(super) struct RankOne {
     pub(super) q: Vec<[f64; 2]>,
     /// When silent and when fired.
     pub(super) weights: [f64; 2],
+    /// The smallest positive q or 1 − q.
+    smallest: f64,
 }
 
 impl RankOne {
+    /// The form of a rule with q of each slot.
+    pub(super) fn new(sizes: Vec<usize>, q: Vec<f64>, weights: [f64; 2]) -> Self {
+        let q: Vec<[f64; 2]> = q.into_iter().map(|q| [q, 1.0 - q]).collect();
+        let smallest = q.iter().flatten().copied().filter(|&q| q > 0.0).fold(1.0, f64::min);
+        Self { sizes, q, weights, smallest }
+    }
+
+    /// That something fires is a sum, as large as its largest term. That nothing fires is a product, but where that is what
+    /// counts all messages are as small as it is, and the factor's total shows it. So it takes one small cavity to underflow.
+    fn least<const L: usize>(&self, cavities: &[Lane<L>]) -> Lane<L> {
+        /// What is left of [`LEAST`] for the totals of the other labels.
+        const TOTALS: f64 = 1e-85;
+        cavities.iter().fold([f64::INFINITY; L], |least, cavity| {
+            std::array::from_fn(|l| least[l].min(cavity[l] * (self.smallest * TOTALS)))
+        })
+    }
+
     fn send<S: Semiring, const L: usize>(
         &self,
         incoming: &[Lane<L>],
@@ -189,6 +243,19 @@ impl RankOne {
     }
 }
 
+/// The smallest positive number of each lane, infinite if there is none.
+#[inline(always)]
+pub(super) fn smallest<const L: usize>(lanes: &[Lane<L>]) -> Lane<L> {
+    let mut smallest = [f64::INFINITY; L];
+    for lane in lanes {
+        for l in 0..L {
+            let number = if lane[l] > 0.0 { lane[l] } else { f64::INFINITY };
+            smallest[l] = if number < smallest[l] { number } else { smallest[l] };
+        }
+    }
+    smallest
+}
+
 #[inline(always)]
 fn or<S: Semiring, const L: usize>([s1, f1]: &[Lane<L>; 2], [s2, f2]: &[Lane<L>; 2]) -> [Lane<L>; 2] {
     let [mut silent, mut fired] = [[S::ZERO; L]; 2];
@@ -225,12 +292,19 @@ pub(super) struct Table {
     classes: Vec<usize>,
     /// Over classes, the last label fastest.
     entries: Vec<f64>,
+    /// Their logarithms, until the entries are elements of a semiring.
+    logs: Vec<f64>,
+    /// The smallest positive entry.
+    smallest: f64,
 }
 
 impl Table {
     /// The table of these entries over the labels' states, the last label fastest.
-    pub(super) fn new(sizes: &[usize], entries: &[f64]) -> Self {
-        let mut table = Self { sizes: sizes.to_vec(), classes: Vec::new(), entries: entries.to_vec() };
+    pub(super) fn new(sizes: &[usize], weights: &[Weight]) -> Self {
+        let entries: Vec<f64> = weights.iter().map(|weight| weight.number).collect();
+        let logs = weights.iter().map(|weight| weight.log).collect();
+        let smallest = entries.iter().copied().filter(|&entry| entry > 0.0).fold(1.0, f64::min);
+        let mut table = Self { sizes: sizes.to_vec(), classes: Vec::new(), entries, logs, smallest };
         let mut first = 0;
         for label in 0..sizes.len() {
             let classes = table.merge(label);
@@ -244,8 +318,8 @@ impl Table {
     fn merge(&mut self, label: usize) -> Vec<usize> {
         let (n, stride) = (self.sizes[label], self.sizes[label + 1..].iter().product::<usize>());
         let slice = |state: usize| {
-            let entries = &self.entries;
-            entries.chunks(n * stride).flat_map(move |c| &c[state * stride..(state + 1) * stride])
+            let logs = &self.logs;
+            logs.chunks(n * stride).flat_map(move |c| &c[state * stride..(state + 1) * stride])
         };
         let mut distinct: Vec<usize> = Vec::new();
         let mut classes = Vec::with_capacity(n);
@@ -260,6 +334,7 @@ impl Table {
             distinct.iter().flat_map(|state| chunk[state * stride..(state + 1) * stride].to_vec()).collect()
         };
         self.entries = self.entries.chunks(n * stride).flat_map(kept).collect();
+        self.logs = self.logs.chunks(n * stride).flat_map(kept).collect();
         self.sizes[label] = distinct.len();
         classes
     }
@@ -427,6 +502,18 @@ impl Chain {
         };
         let ends = diagram.accepts.iter().map(|&accepts| if accepts { fired } else { silent }).collect();
         Self { levels: diagram.levels.iter().map(level).collect(), ends }
+    }
+
+    /// Each α and β is a sum of products of one before it and a cavity.
+    fn least<const L: usize>(&self, cavities: &[Lane<L>], scratch: &[Lane<L>]) -> Lane<L> {
+        let n = self.levels.iter().map(|level| level.n_states).sum::<usize>() + self.ends.len();
+        let (alpha, beta) = scratch.split_at(scratch.len() / 2);
+        let [alpha, beta] = [alpha, beta].map(|sums| smallest(&sums[..n]));
+        let mut least: Lane<L> = std::array::from_fn(|l| alpha[l].min(beta[l]));
+        for cavity in cavities {
+            (0..L).for_each(|l| least[l] = least[l].min(cavity[l]));
+        }
+        least.map(|least| least * least)
     }
 
     /// How many steps lead from state to state.

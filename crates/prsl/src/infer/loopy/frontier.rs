@@ -2,6 +2,7 @@
 
 use super::form::Lane;
 use crate::infer::semiring::Semiring;
+use crate::log_space::log_add_exp;
 
 /// The most points that are kept of a set; beyond it every other one is dropped, and messages are estimates.
 const MAX_POINTS: usize = 32;
@@ -22,7 +23,8 @@ type Point = [f64; 2];
 /// ```
 ///
 /// linear in (u, v) with coefficients ≥ 0. Only the corners of the upper right hull of all pairs can be the largest, so
-/// label by label only those are kept: exact as long as they are few. Checked in
+/// label by label only those are kept: exact as long as they are few. Corners stay corners when u and v are scaled, each by
+/// itself, so that neither underflows however small it is beside the other. Checked in
 /// `wide_noisy_or_rules_find_the_best_explanation`.
 #[derive(Clone, Debug)]
 pub(super) struct Frontier {
@@ -33,88 +35,112 @@ pub(super) struct Frontier {
     pub(super) weights: [f64; 2],
 }
 
+/// Points whose largest u and v are 1, and the logarithms of what these stand for.
+#[derive(Clone, Debug, PartialEq)]
+struct Corners {
+    points: Vec<Point>,
+    log_scale: [f64; 2],
+}
+
 impl Frontier {
     pub(super) fn send<S: Semiring, const L: usize>(&self, incoming: &[Lane<L>], outgoing: &mut [Lane<L>]) {
-        let mut cavities = vec![0.0; incoming.len()];
         let mut messages = vec![0.0; incoming.len()];
         for lane in 0..L {
-            self.plain_cavities::<S, L>(incoming, lane, &mut cavities);
-            self.send_plain(&cavities, &mut messages);
+            let log_cavities: Vec<f64> = incoming.iter().map(|cavity| S::ln(cavity[lane])).collect();
+            self.send_logs(&log_cavities, &mut messages);
+            let largest = messages.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             for (slot, &message) in outgoing.iter_mut().zip(&messages) {
-                slot[lane] = S::element(message);
+                slot[lane] = match message {
+                    f64::NEG_INFINITY => S::ZERO,
+                    message if S::SCALED => (message - largest).exp(),
+                    message => message - largest,
+                };
             }
         }
     }
 
-    /// The cavities of one lane as plain numbers, the largest of each label 1. What is positive stays so, even where
-    /// only its logarithm could be held.
-    fn plain_cavities<S: Semiring, const L: usize>(
-        &self,
-        incoming: &[Lane<L>],
-        lane: usize,
-        cavities: &mut [f64],
-    ) {
-        let least = if S::SCALED { 0.0 } else { 10f64.powf(-300.0 / self.sizes.len() as f64) };
+    /// ln of the messages, given ln of the cavities.
+    fn send_logs(&self, log_cavities: &[f64], log_messages: &mut [f64]) {
+        let mut before: Vec<Corners> = vec![Corners::nobody()];
         let mut first = 0;
         for &n in &self.sizes {
             let slots = first..first + n;
             first = slots.end;
-            let largest = incoming[slots.clone()]
-                .iter()
-                .fold(S::ZERO, |max, c| if c[lane] > max { c[lane] } else { max });
-            for slot in slots {
-                let c = incoming[slot][lane];
-                let plain = S::probability(S::mul(c, S::inverse(largest)));
-                cavities[slot] = if c > S::ZERO { plain.max(least) } else { 0.0 };
-            }
+            let own = Corners::of_label(&log_cavities[slots.clone()], &self.q[slots]);
+            before.push(before[before.len() - 1].or(&own));
         }
-    }
-
-    fn send_plain(&self, cavities: &[f64], messages: &mut [f64]) {
-        let mut before: Vec<Vec<Point>> = vec![vec![[1.0, 0.0]]];
-        let mut first = 0;
-        for &n in &self.sizes {
-            let slots = first..first + n;
-            first = slots.end;
-            before.push(combine(
-                &before[before.len() - 1],
-                &self.points(&cavities[slots.clone()], &self.q[slots]),
-            ));
-        }
-        let mut behind: Vec<Point> = vec![[1.0, 0.0]];
+        let mut behind = Corners::nobody();
         for (label, &n) in self.sizes.iter().enumerate().rev() {
             let slots = first - n..first;
             first = slots.start;
-            self.answer(
-                &combine(&before[label], &behind),
-                &self.q[slots.clone()],
-                &mut messages[slots.clone()],
-            );
-            behind = combine(&behind, &self.points(&cavities[slots.clone()], &self.q[slots]));
+            let others = before[label].or(&behind);
+            self.answer(&others, &self.q[slots.clone()], &mut log_messages[slots.clone()]);
+            behind = behind.or(&Corners::of_label(&log_cavities[slots.clone()], &self.q[slots]));
         }
     }
 
-    fn points(&self, cavities: &[f64], q: &[f64]) -> Vec<Point> {
-        cavities.iter().zip(q).map(|(c, q)| [c * q, c * (1.0 - q)]).collect()
-    }
-
-    /// The best weight of each state, given what all other labels reach.
-    fn answer(&self, others: &[Point], q: &[f64], messages: &mut [f64]) {
-        let [w_silent, w_fired] = self.weights;
-        messages.fill(0.0);
-        for [silent, fired] in others {
-            let (a, b) = (w_silent * silent + w_fired * fired, w_fired * (silent + fired));
-            for (message, q) in messages.iter_mut().zip(q) {
-                *message = message.max(q * a + (1.0 - q) * b);
+    /// ln of the best weight of each state, given what all other labels reach.
+    fn answer(&self, others: &Corners, q: &[f64], log_messages: &mut [f64]) {
+        let [w_silent, w_fired] = self.weights.map(f64::ln);
+        log_messages.fill(f64::NEG_INFINITY);
+        for point in &others.points {
+            let [silent, fired] = [0, 1].map(|axis| point[axis].ln() + others.log_scale[axis]);
+            let a = log_add_exp(w_silent + silent, w_fired + fired);
+            let b = w_fired + log_add_exp(silent, fired);
+            for (message, q) in log_messages.iter_mut().zip(q) {
+                *message = message.max(log_add_exp(q.ln() + a, (1.0 - q).ln() + b));
             }
         }
     }
 }
 
-/// All ways to take one point of each set, those kept that can be best.
-fn combine(a: &[Point], b: &[Point]) -> Vec<Point> {
-    let or = |[s1, f1]: &Point, [s2, f2]: &Point| [s1 * s2, f1 * (s2 + f2) + s1 * f2];
-    hull(a.iter().flat_map(|x| b.iter().map(move |y| or(x, y))).collect())
+impl Corners {
+    /// No label: silent for sure.
+    fn nobody() -> Self {
+        Self { points: vec![[1.0, 0.0]], log_scale: [0.0, f64::NEG_INFINITY] }
+    }
+
+    fn of_label(log_cavities: &[f64], q: &[f64]) -> Self {
+        let logs: Vec<Point> =
+            log_cavities.iter().zip(q).map(|(c, q)| [c + q.ln(), c + (1.0 - q).ln()]).collect();
+        let log_scale =
+            [0, 1].map(|axis| logs.iter().map(|point| point[axis]).fold(f64::NEG_INFINITY, f64::max));
+        let points =
+            logs.iter().map(|point| [0, 1].map(|axis| ratio(point[axis], log_scale[axis]))).collect();
+        Self { points: hull(points), log_scale }
+    }
+
+    /// All ways to take one point of each set, those kept that can be best.
+    fn or(&self, other: &Self) -> Self {
+        let ([s1, f1], [s2, f2]) = (self.log_scale, other.log_scale);
+        let terms = [f1 + s2, f1 + f2, s1 + f2];
+        let fired = terms.into_iter().fold(f64::NEG_INFINITY, f64::max);
+        let [first, both, second] = terms.map(|term| ratio(term, fired));
+        let or = |[s1, f1]: &Point, [s2, f2]: &Point| {
+            [s1 * s2, first * (f1 * s2) + both * (f1 * f2) + second * (s1 * f2)]
+        };
+        let all = self.points.iter().flat_map(|x| other.points.iter().map(move |y| or(x, y))).collect();
+        Self { points: hull(all), log_scale: [s1 + s2, fired] }.scaled()
+    }
+
+    /// The same with the largest u and v 1 again.
+    fn scaled(mut self) -> Self {
+        for axis in [0, 1] {
+            let largest = self.points.iter().map(|point| point[axis]).fold(0.0, f64::max);
+            if largest > 0.0 {
+                self.points.iter_mut().for_each(|point| point[axis] /= largest);
+                self.log_scale[axis] += largest.ln();
+            } else {
+                self.log_scale[axis] = f64::NEG_INFINITY;
+            }
+        }
+        self
+    }
+}
+
+/// e to the difference of two logarithms, 0 where the first is that of 0.
+fn ratio(log: f64, log_scale: f64) -> f64 {
+    if log == f64::NEG_INFINITY { 0.0 } else { (log - log_scale).exp() }
 }
 
 /// The corners of the upper right hull, from the largest u to the largest v.

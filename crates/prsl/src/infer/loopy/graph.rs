@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::form::{Chain, Form, RankOne, Table};
 use super::frontier::Frontier;
-use super::merge::{self, Group, MAX_TABLE, SMALL_TABLE};
+use super::merge::{self, Group, MAX_TABLE, SMALL_TABLE, Weight};
 use crate::error::Result;
 use crate::infer::factor::{Factors, Shape};
 use crate::infer::junction_tree::runner::Aim;
@@ -39,7 +39,7 @@ pub(super) struct Variable {
 pub(super) struct Node {
     pub(super) rules: Vec<RuleId>,
     /// What each rule weighs every combination of states by; empty for a rule alone.
-    pub(super) weights: Vec<Vec<f64>>,
+    pub(super) weights: Vec<Vec<Weight>>,
     pub(super) edges: Range<usize>,
     /// Its edges' slots, one after the other.
     pub(super) slots: Range<usize>,
@@ -67,7 +67,7 @@ impl Graph {
             groups.into_iter().partition(|group| group.scope.is_empty());
         for &rule in constant.iter().flat_map(|group| &group.rules) {
             let weight = merge::weights(factors, &factors.list[rule], &[])[0];
-            graph.constants.push((RuleId::new(rule), weight));
+            graph.constants.push((RuleId::new(rule), weight.number));
         }
         let variables = graph.add_labels(factors, &speaking);
         let (order, components) = order(&speaking, &variables);
@@ -179,9 +179,9 @@ fn form(factors: &Factors, group: &Group, aim: Aim) -> Result<Form> {
     let sizes: Vec<usize> =
         group.scope.iter().map(|label| factors.states.representatives[label.index()].len()).collect();
     if group.rules.len() > 1 {
-        let mut joint = vec![1.0; sizes.iter().product()];
+        let mut joint = vec![Weight::ONE; sizes.iter().product()];
         for weights in &group.weights {
-            joint.iter_mut().zip(weights).for_each(|(entry, weight)| *entry *= weight);
+            joint.iter_mut().zip(weights).for_each(|(entry, weight)| *entry = entry.times(*weight));
         }
         return Ok(Form::Table(Table::new(&sizes, &joint)));
     }
@@ -192,8 +192,7 @@ fn form(factors: &Factors, group: &Group, aim: Aim) -> Result<Form> {
         Shape::RankOne(q) => {
             let q: Vec<f64> = q.iter().flat_map(|(_, q)| q.iter().copied()).collect();
             if aim == Aim::Sum || q.iter().all(|&q| q == 0.0 || q == 1.0) {
-                let q = q.into_iter().map(|q| [q, 1.0 - q]).collect();
-                Ok(Form::RankOne(RankOne { sizes, q, weights }))
+                Ok(Form::RankOne(RankOne::new(sizes, q, weights)))
             } else if factor.table_size <= MAX_TABLE {
                 Ok(Form::Table(table()))
             } else {

@@ -4,6 +4,8 @@
 //! share two labels, such as `a -> b` and `b -> a`; as one table they are no circle at all.
 
 use crate::infer::factor::{Factor, Factors, Shape};
+use crate::infer::outcome::Outcome;
+use crate::infer::semiring::SumProduct;
 use crate::label::LabelId;
 
 /// Entries of the largest table that rules are merged into.
@@ -12,8 +14,21 @@ pub(super) const MAX_TABLE: f64 = 4096.0;
 /// A rule's table up to this size is cheaper than any other form of it.
 pub(super) const SMALL_TABLE: f64 = 32.0;
 
-/// Positive entries of a merged table stay above this: smaller ones would come near underflow.
-const SMALLEST: f64 = 1e-100;
+/// What rules weigh one combination of states by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Weight {
+    /// May underflow where several rules are taken together.
+    pub(super) number: f64,
+    pub(super) log: f64,
+}
+
+impl Weight {
+    pub(super) const ONE: Self = Self { number: 1.0, log: 0.0 };
+
+    pub(super) fn times(self, other: Self) -> Self {
+        Self { number: self.number * other.number, log: self.log + other.log }
+    }
+}
 
 /// Rules that propagate together.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +37,7 @@ pub(super) struct Group {
     pub(super) rules: Vec<usize>,
     pub(super) scope: Vec<LabelId>,
     /// What each rule weighs every combination of states by, the last label fastest; empty for a rule alone.
-    pub(super) weights: Vec<Vec<f64>>,
+    pub(super) weights: Vec<Vec<Weight>>,
 }
 
 /// Every rule on its own.
@@ -52,7 +67,7 @@ pub(super) fn merged(factors: &Factors) -> Vec<Group> {
         }
         groups.push(group);
     }
-    groups.into_iter().flat_map(|group| tables(factors, group)).collect()
+    groups.into_iter().map(|group| with_tables(factors, group)).collect()
 }
 
 /// The group with the smallest table that speaks about all labels of a rule.
@@ -80,34 +95,20 @@ fn size(factors: &Factors, group: &Group) -> f64 {
     group.scope.iter().map(|label| factors.states.representatives[label.index()].len() as f64).product()
 }
 
-/// The group with its rules' tables, as several groups where one table would reach too far down.
-fn tables(factors: &Factors, group: Group) -> Vec<Group> {
-    if group.rules.len() == 1 {
-        return vec![group];
+/// The group with its rules' tables, if there are several rules.
+fn with_tables(factors: &Factors, mut group: Group) -> Group {
+    if group.rules.len() > 1 {
+        let table = |&rule: &usize| weights(factors, &factors.list[rule], &group.scope);
+        group.weights = group.rules.iter().map(table).collect();
     }
-    let empty = || Group { rules: Vec::new(), scope: group.scope.clone(), weights: Vec::new() };
-    let mut done = Vec::new();
-    let mut current = empty();
-    let mut joint = vec![1.0; size(factors, &group) as usize];
-    for &rule in &group.rules {
-        let weights = weights(factors, &factors.list[rule], &group.scope);
-        let mut product: Vec<f64> = joint.iter().zip(&weights).map(|(a, b)| a * b).collect();
-        let falls_low = joint.iter().zip(&weights).any(|(&a, &b)| a > 0.0 && b > 0.0 && a * b < SMALLEST);
-        if falls_low && !current.rules.is_empty() {
-            done.push(std::mem::replace(&mut current, empty()));
-            product.clone_from(&weights);
-        }
-        current.rules.push(rule);
-        current.weights.push(weights);
-        joint = product;
-    }
-    done.push(current);
-    done
+    group
 }
 
 /// φ(y) for every combination of the states of `scope`, the last label fastest.
-pub(super) fn weights(factors: &Factors, factor: &Factor, scope: &[LabelId]) -> Vec<f64> {
-    let [w_silent, w_fired] = factor.weights;
-    let weight = |[silent, fired]: [f64; 2]| w_silent * silent + w_fired * fired;
+pub(super) fn weights(factors: &Factors, factor: &Factor, scope: &[LabelId]) -> Vec<Weight> {
+    let weight = |outcome: Outcome| Weight {
+        number: outcome.weigh::<SumProduct>(factor.weights),
+        log: outcome.log_weight(factor.weights),
+    };
     factors.entries(factor, scope).into_iter().map(weight).collect()
 }

@@ -15,6 +15,7 @@ use crate::infer::junction_tree::runner::Aim;
 use crate::infer::semiring::{MaxProduct, SumProduct};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
+use crate::log_space::divide_positive;
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, Stopped};
 use crate::rule::RuleId;
@@ -315,7 +316,7 @@ impl Loopy {
             let block = &mut marginals[self.model.block(label)];
             let total: f64 = block.iter().sum();
             if total > 0.0 {
-                block.iter_mut().for_each(|mass| *mass /= total);
+                block.iter_mut().for_each(|mass| *mass = divide_positive(*mass, total));
             }
         }
         marginals

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::form::Form;
 use super::graph::{Graph, Node};
+use super::merge::Weight;
 use super::sweep::{Change, Direction, Messages, Taken};
 use super::{LoopySettings, Schedule};
 use crate::belief::BeliefMatrix;
@@ -14,6 +15,7 @@ use crate::infer::factor::{Factors, States};
 use crate::infer::junction_tree::runner::Aim;
 use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
+use crate::log_space::{exp_positive, log_sum_exp, multiply_positive};
 use crate::model::Model;
 use crate::posterior::Stopped;
 
@@ -34,6 +36,8 @@ pub(super) struct Propagation<S> {
     forms: Vec<Form>,
     /// The same in logarithms, once a row needs them.
     log_forms: OnceLock<Vec<Form>>,
+    /// Whether plain numbers hold what all rules weigh by.
+    is_plain: bool,
     settings: LoopySettings,
     /// The dampings to be tried, one after the other.
     dampings: Vec<f64>,
@@ -72,6 +76,7 @@ impl<S: Semiring> Propagation<S> {
     pub(super) fn compile(model: &Model, aim: Aim, settings: LoopySettings) -> Result<Self> {
         let factors = Factors::new(model);
         let graph = Graph::new(&factors, aim, settings.merge)?;
+        let is_plain = graph.factors.iter().all(|node| node.form.is_plain());
         let forms = graph.factors.iter().map(|node| node.form.elements::<S>()).collect();
         Ok(Self {
             model: model.clone(),
@@ -79,6 +84,7 @@ impl<S: Semiring> Propagation<S> {
             graph,
             forms,
             log_forms: OnceLock::new(),
+            is_plain,
             dampings: std::iter::once(settings.damping)
                 .chain(RETRIES.into_iter().filter(|&other| settings.retry && other > settings.damping))
                 .collect(),
@@ -122,7 +128,7 @@ impl<S: Semiring> Propagation<S> {
         let answer = |messages: &mut Messages<'_, S, L>, start: usize| -> Vec<T> {
             let rows: Vec<&[f64]> =
                 (start..rows.n_rows().min(start + chunk)).map(|row| rows.row(row)).collect();
-            let answers = self.run(messages, &rows);
+            let answers = self.run_plain(messages, &rows);
             rows.iter()
                 .zip(answers)
                 .map(|(row, answer)| {
@@ -138,8 +144,17 @@ impl<S: Semiring> Propagation<S> {
     /// One row's answer.
     pub(super) fn one(&self, row: &[f64], want: Want) -> Answer {
         let mut messages = Messages::<S, 1>::new(&self.graph, &self.forms, want == Want::Agreement);
-        let answer = self.run(&mut messages, &[row]).pop().flatten();
+        let answer = self.run_plain(&mut messages, &[row]).pop().flatten();
         answer.unwrap_or_else(|| self.in_logarithms(row, want))
+    }
+
+    /// The answers with plain numbers, `None` where these do not do.
+    fn run_plain<const L: usize>(
+        &self,
+        messages: &mut Messages<'_, S, L>,
+        rows: &[&[f64]],
+    ) -> Vec<Option<Answer>> {
+        if self.is_plain { self.run(messages, rows) } else { rows.iter().map(|_| None).collect() }
     }
 
     fn in_logarithms(&self, row: &[f64], want: Want) -> Answer {
@@ -274,11 +289,13 @@ impl<S: Semiring> Propagation<S> {
             let of_category = &self.states.of_category[variable.label.index()];
             for (&state, mass) in of_category.iter().zip(&mut masses[self.model.block(variable.label)]) {
                 let state = variable.states.start + state;
-                let marginal = R::probability(messages.marginals[state][lane]);
-                // A belief of 0 in a state of belief 0 would be 0 / 0.
-                let share =
-                    if *mass > 0.0 { *mass / R::probability(messages.beliefs[state][lane]) } else { 0.0 };
-                *mass = marginal * share;
+                let (marginal, belief) = (messages.marginals[state][lane], messages.beliefs[state][lane]);
+                *mass = match *mass {
+                    // A belief of 0 in a state of belief 0 would be 0 / 0.
+                    0.0 => 0.0,
+                    mass if R::SCALED => multiply_positive(marginal, mass / belief),
+                    mass => exp_positive(marginal + (mass.ln() - belief)),
+                };
             }
         }
         masses
@@ -307,40 +324,42 @@ impl<S: Semiring> Propagation<S> {
         agreement
     }
 
-    /// The probability of every combination of a factor's labels' states under its cavities, the last label fastest.
+    /// ln of the probability of every combination of a factor's labels' states under its cavities, the last label fastest.
     fn cavities<R: Semiring, const L: usize>(
         &self,
         messages: &Messages<'_, R, L>,
         node: &Node,
         lane: usize,
     ) -> Vec<f64> {
-        let mut joint = vec![1.0];
+        let mut joint = vec![0.0];
         for edge in &self.graph.edges[node.edges.clone()] {
             let cavity = &messages.cavities[edge.slots.clone()];
             let total = R::inverse(cavity.iter().fold(R::ZERO, |total, c| R::add(total, c[lane])));
-            let cavity: Vec<f64> = cavity.iter().map(|c| R::probability(R::mul(c[lane], total))).collect();
-            joint = joint.iter().flat_map(|a| cavity.iter().map(move |b| a * b)).collect();
+            let cavity: Vec<f64> = cavity.iter().map(|c| R::ln(R::mul(c[lane], total))).collect();
+            joint = joint.iter().flat_map(|a| cavity.iter().map(move |b| a + b)).collect();
         }
         joint
     }
 }
 
-/// For each rule of a merged table Z with it, divided by Z without it: the products of the rules before and behind it
-/// are at hand, so nothing is divided by a weight of 0.
-fn agreement_within(cavities: &[f64], node: &Node) -> Vec<f64> {
-    let multiply = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a * b).collect() };
-    let mut behind = vec![vec![1.0; cavities.len()]];
+/// For each rule of a merged table Z with it, divided by Z without it, from the logarithms of the cavities: the products of the
+/// rules before and behind it are at hand, so nothing is divided by a weight of 0.
+fn agreement_within(log_cavities: &[f64], node: &Node) -> Vec<f64> {
+    let multiply =
+        |a: &[f64], b: &[Weight]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b.log).collect() };
+    let mut behind = vec![vec![0.0; log_cavities.len()]];
     for weights in node.weights.iter().rev() {
         behind.push(multiply(&behind[behind.len() - 1], weights));
     }
-    let mut before = cavities.to_vec();
+    let mut before = log_cavities.to_vec();
     let mut agreement = Vec::with_capacity(node.rules.len());
     behind.pop();
     for weights in &node.weights {
-        let others = multiply(&before, &behind.pop().expect("one for each rule"));
-        let without: f64 = others.iter().sum();
-        let with: f64 = multiply(&others, weights).iter().sum();
-        agreement.push(if without > 0.0 { with / without } else { 0.0 });
+        let behind = behind.pop().expect("one for each rule");
+        let others: Vec<f64> = before.iter().zip(&behind).map(|(a, b)| a + b).collect();
+        let without = log_sum_exp(&others);
+        let with = log_sum_exp(&multiply(&others, weights));
+        agreement.push(if without > f64::NEG_INFINITY { (with - without).exp() } else { 0.0 });
         before = multiply(&before, weights);
     }
     agreement

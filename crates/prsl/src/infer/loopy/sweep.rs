@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::form::{Form, Lane};
+use super::form::{Form, LEAST, Lane, smallest};
 use super::graph::{Edge, Graph};
 use crate::infer::semiring::Semiring;
 
@@ -99,6 +99,8 @@ pub(super) struct Messages<'a, S, const L: usize> {
     incoming: Vec<Lane<L>>,
     outgoing: Vec<Lane<L>>,
     scratch: Vec<Lane<L>>,
+    /// The smallest positive cavity of each label of a factor.
+    smallest: Vec<Lane<L>>,
     queue: Queue,
     semiring: std::marker::PhantomData<S>,
 }
@@ -128,6 +130,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
             incoming: one(largest),
             outgoing: one(largest),
             scratch: one(forms.iter().map(Form::n_scratch).max().unwrap_or(0)),
+            smallest: one(graph.factors.iter().map(|node| node.edges.len()).max().unwrap_or(0)),
             queue: Queue::default(),
             semiring: std::marker::PhantomData,
         }
@@ -334,7 +337,15 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
                 normalize::<S, L>(incoming, within(node.slots.start, edge), &mut self.lowest);
             }
         }
-        self.forms[factor].send::<S, L>(incoming, outgoing, &mut self.scratch);
+        let scratch = &mut self.scratch[..self.forms[factor].n_scratch()];
+        self.forms[factor].send::<S, L>(incoming, outgoing, scratch);
+        if S::SCALED {
+            let edges = &graph.edges[node.edges.clone()];
+            for (slot, edge) in self.smallest.iter_mut().zip(edges) {
+                *slot = smallest(&incoming[within(node.slots.start, edge)]);
+            }
+            note_small(&mut self.lowest, &self.forms[factor].least(&self.smallest[..edges.len()], scratch));
+        }
         let first = graph.edges[node.edges.start].slots.len();
         self.factor_totals[factor] = dot::<S, L>(&incoming[..first], &outgoing[..first]);
         lower::<L>(&mut self.lowest, &self.factor_totals[factor]);
@@ -433,10 +444,21 @@ fn normalize<S: Semiring, const L: usize>(
         inverse[l] = S::inverse(total[l]);
     }
     lower::<L>(lowest, &total);
-    for slot in slots {
+    for slot in slots.clone() {
         multiply::<S, L>(&mut lanes[slot], &inverse);
     }
+    if S::SCALED {
+        note_small(lowest, &smallest(&lanes[slots]));
+    }
     total
+}
+
+/// Lets a lane's lowest total be 0 where a positive number has come too near to 0.
+#[inline(always)]
+fn note_small<const L: usize>(lowest: &mut Lane<L>, smallest: &Lane<L>) {
+    for l in 0..L {
+        lowest[l] = if smallest[l] < LEAST { 0.0 } else { lowest[l] };
+    }
 }
 
 #[inline(always)]

@@ -1,0 +1,270 @@
+//! Every engine against the precise oracle, on models with extreme numbers: for the tests, and for fuzzing.
+
+use prsl::metrics::{Truth, joint_log_likelihoods};
+use prsl::{
+    BranchAndBound, Error, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree, Limits, Loopy,
+    LoopySettings, MarginalEngine, MaxProductTree, Model, MostProbable, Posteriors, Sampler, Sampling,
+    Schedule, SearchLimits, Status,
+};
+
+use crate::{Extreme, Precise, Sums, close, is_tree};
+
+/// What was found wrong, with the numbers.
+pub type Checked = Result<(), String>;
+
+/// The largest relative error of a marginal.
+const RELATIVE: f64 = 1e-9;
+/// Marginals below this may lose digits, but not become zero.
+const SMALL: f64 = 1e-300;
+/// The largest error of a logarithm, relative to its size above 1.
+const LOGARITHM: f64 = 1e-10;
+/// The same where loopy propagation takes weights that differ by less than 1e-9 for a tie.
+const TIE: f64 = 1e-8;
+/// What is less probable is never drawn.
+const NEVER: f64 = 1e-30;
+
+macro_rules! ensure {
+    ($holds:expr, $($message:tt)*) => {
+        if !$holds {
+            return Err(format!($($message)*));
+        }
+    };
+}
+
+/// Marginals and ln Z of the exact engines.
+pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
+    let precise = Precise::new(model);
+    let engine = JunctionTree::compile(model).map_err(told)?;
+    let posteriors = engine.infer_batch(rows);
+    for row in 0..rows.n_rows() {
+        let sums = precise.sums(rows.row(row));
+        agree(&posteriors, row, &sums).map_err(|wrong| format!("junction tree, row {row}: {wrong}"))?;
+        match engine.infer_row(rows.row(row)) {
+            Ok(alone) => {
+                let both = alone.marginals().iter().zip(posteriors.marginals(row).into_iter().flatten());
+                ensure!(
+                    alone.log_evidence().to_bits() == posteriors.log_evidence(row).to_bits()
+                        && both.clone().all(|(a, b)| a.to_bits() == b.to_bits()),
+                    "row {row} alone is {:?} with ln Z {}, not {:?} with {}",
+                    alone.marginals(),
+                    alone.log_evidence(),
+                    posteriors.marginals(row),
+                    posteriors.log_evidence(row)
+                );
+                for rule in model.rule_ids() {
+                    let agreement = alone.agreement(rule);
+                    ensure!((0.0..=1.0 + 1e-9).contains(&agreement), "row {row}: agreement {agreement}");
+                }
+            }
+            Err(Error::Impossible { .. }) => {
+                ensure!(!posteriors.is_possible(row), "row {row} is impossible alone")
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    let chosen = MarginalEngine::compile(model, Limits::default(), LoopySettings::default()).map_err(told)?;
+    ensure!(chosen.infer_batch(rows) == posteriors, "the chosen engine answers otherwise");
+    Ok(())
+}
+
+/// The best and the next best explanations of the exact engines.
+pub fn check_explanations(Extreme { model, rows }: &Extreme) -> Checked {
+    let precise = Precise::new(model);
+    let tree = MaxProductTree::compile(model).map_err(told)?;
+    let chosen =
+        ExplanationEngine::compile(model, Limits::default(), SearchLimits::default()).map_err(told)?;
+    let (best, chosen) = (tree.best_batch(rows), chosen.best_batch(rows));
+    for row in 0..rows.n_rows() {
+        let (beliefs, sums) = (rows.row(row), precise.sums(rows.row(row)));
+        let same = |who: &str, found: Vec<MostProbable>, n: usize| {
+            same_weights(&precise, beliefs, &sums, &found, n)
+                .map_err(|wrong| format!("{who}, row {row}: {wrong}"))
+        };
+        same("max-product tree", best[row].clone().into_iter().collect(), 1)?;
+        same("chosen engine", chosen[row].clone().into_iter().collect(), 1)?;
+        same("max-product tree", tree.top(beliefs, 4), 4)?;
+    }
+    Ok(())
+}
+
+/// The best and the next best explanations of branch and bound.
+pub fn check_search(Extreme { model, rows }: &Extreme) -> Checked {
+    let (precise, search) = (Precise::new(model), BranchAndBound::compile(model).map_err(told)?);
+    for row in 0..rows.n_rows() {
+        let (beliefs, sums) = (rows.row(row), precise.sums(rows.row(row)));
+        for n in [1, 4] {
+            same_weights(&precise, beliefs, &sums, &search.top(beliefs, n), n)
+                .map_err(|wrong| format!("branch and bound, row {row}: {wrong}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Samples: their frequencies where they are exact, and that they are possible.
+pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
+    const N: usize = 300;
+    let precise = Precise::new(model);
+    let sampler = Sampler::compile(model, Limits::default()).map_err(told)?;
+    let many = sampler.sample_batch(rows, &Sampling { n_samples: N, ..Sampling::default() });
+    // Enough rows for lanes, and few enough samples.
+    let repeated = rows.select(&[0, 1, 2, 1, 0]);
+    let few = sampler.sample_batch(&repeated, &Sampling { n_samples: 4, ..Sampling::default() });
+    let settings = GibbsSettings { burn_in: 3, thin: 1, chains: 2, ..GibbsSettings::default() };
+    let gibbs = Gibbs::compile(model, settings);
+    for row in 0..rows.n_rows() {
+        let probabilities = precise.probabilities(rows.row(row));
+        let possible = precise.sums(rows.row(row)).log_evidence > f64::NEG_INFINITY;
+        let place = |sample: &Vec<usize>| precise.assignments().iter().position(|y| y == sample);
+        let samples = many[row].as_ref().map_err(|error| error.to_string())?;
+        ensure!(samples.is_some() == possible, "row {row}: {samples:?}");
+        let mut counts = vec![0.0; probabilities.len()];
+        for sample in samples.iter().flatten() {
+            counts[place(sample).ok_or("no assignment of the model")?] += 1.0;
+        }
+        for (count, p) in counts.into_iter().zip(&probabilities) {
+            // Ten standard deviations, and some for rare ones.
+            let expected = N as f64 * p;
+            let bound = 10.0 * (expected * (1.0 - p)).sqrt() + 15.0;
+            ensure!((count - expected).abs() <= bound, "row {row}: {count} samples of {expected}");
+            ensure!(count == 0.0 || *p >= NEVER, "row {row}: drew what has probability {p:e}");
+        }
+        for samples in
+            few.iter().zip([0, 1, 2, 1, 0]).filter(|(_, of)| *of == row).map(|(samples, _)| samples)
+        {
+            let samples = samples.as_ref().map_err(|error| error.to_string())?;
+            for sample in samples.iter().flatten() {
+                let p = probabilities[place(sample).ok_or("no assignment of the model")?];
+                ensure!(p >= NEVER, "row {row} in a lane: drew what has probability {p:e}");
+            }
+        }
+        match gibbs.sample_row(rows.row(row), &Sampling { n_samples: 4, ..Sampling::default() }) {
+            Ok(samples) => {
+                let is_possible = |sample| model.log_weight(rows.row(row), sample) > f64::NEG_INFINITY;
+                ensure!(
+                    possible && samples.iter().all(|sample| is_possible(sample)),
+                    "row {row}: Gibbs {samples:?}"
+                );
+            }
+            Err(error) => {
+                ensure!(!possible && matches!(error, Error::Impossible { .. }), "row {row}: Gibbs {error}")
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Joint log-likelihoods of truths, all known or some.
+pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
+    let precise = Precise::new(model);
+    let engine = JunctionTree::compile(model).map_err(told)?;
+    let posteriors = engine.infer_batch(rows);
+    for every in [1, 2] {
+        let truth = |row: usize| -> Truth {
+            let y = &precise.assignments()[(row * 7919 + 31) % precise.assignments().len()];
+            y.iter().enumerate().map(|(label, &c)| (label % every == 0).then_some(c)).collect()
+        };
+        let truths: Vec<Truth> = (0..rows.n_rows()).map(truth).collect();
+        let found = joint_log_likelihoods(rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
+        let found = found.ok_or("the junction tree is exact")?;
+        for row in (0..rows.n_rows()).filter(|&row| posteriors.is_possible(row)) {
+            let expected = precise.log_likelihood(rows.row(row), &truths[row]);
+            let actual = found[row].ok_or("labels are known")?;
+            ensure!(
+                close(actual, expected.min(0.0), RELATIVE),
+                "row {row}: ln P {actual} instead of {expected}"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Loopy propagation: exact on trees, and never impossible or undefined where something is possible.
+pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
+    let precise = Precise::new(model);
+    let residual = LoopySettings { schedule: Schedule::Residual, ..LoopySettings::default() };
+    for settings in [LoopySettings::default(), LoopySettings::authors(), residual] {
+        let engine = Loopy::compile_with(model, settings).map_err(told)?;
+        let (posteriors, best) = (engine.infer_batch(rows), engine.best_batch(rows));
+        for row in 0..rows.n_rows() {
+            let sums = precise.sums(rows.row(row));
+            let is_possible = sums.log_evidence > f64::NEG_INFINITY;
+            let what = |wrong: String| format!("{:?}, row {row}: {wrong}", settings.schedule);
+            if settings == LoopySettings::default() && is_tree(model) {
+                agree(&posteriors, row, &sums).map_err(what)?;
+                let found: Vec<MostProbable> = best[row].iter().map(|decoded| decoded.best.clone()).collect();
+                let weight = found.first().map(|best| best.log_weight);
+                let expected = sums.log_weights.first().copied();
+                ensure!(
+                    weight.is_some() == expected.is_some()
+                        && weight.zip(expected).is_none_or(|(a, b)| close(a, b, TIE)),
+                    "{}",
+                    what(format!("ln weight {weight:?} instead of {expected:?}"))
+                );
+            }
+            let marginals = posteriors.marginals(row);
+            ensure!(!is_possible || marginals.is_some(), "{}", what("called impossible".to_owned()));
+            ensure!(!is_possible || best[row].is_some(), "{}", what("nothing explains it".to_owned()));
+            ensure!(!posteriors.log_evidence(row).is_nan(), "{}", what("ln Z is no number".to_owned()));
+            if let Some(marginals) = marginals {
+                distributions(model, marginals).map_err(what)?;
+            }
+            if let Ok(alone) = engine.infer_row(rows.row(row)) {
+                distributions(model, alone.marginals()).map_err(what)?;
+                let agrees = |rule| !alone.agreement(rule).is_nan();
+                ensure!(model.rule_ids().all(agrees), "{}", what("agreement is no number".to_owned()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn told(error: Error) -> String {
+    error.to_string()
+}
+
+fn distributions(model: &Model, marginals: &[f64]) -> Checked {
+    for label in model.label_ids() {
+        let block = &marginals[model.block(label)];
+        let total: f64 = block.iter().sum();
+        ensure!(close(total, 1.0, 1e-9) && block.iter().all(|&p| p >= 0.0), "marginals {block:?}");
+    }
+    Ok(())
+}
+
+/// Whether a row's posterior is what it should be.
+fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
+    let (actual, expected) = (posteriors.log_evidence(row), sums.log_evidence);
+    ensure!(close(actual, expected, LOGARITHM), "ln Z {actual} instead of {expected}");
+    let status = posteriors.status(row);
+    let Some(marginals) = posteriors.marginals(row) else { return Ok(()) };
+    ensure!(status == Status::Ok, "status {status:?}");
+    for (place, (&actual, &expected)) in marginals.iter().zip(&sums.marginals).enumerate() {
+        let is_right = if expected > SMALL {
+            (actual - expected).abs() <= RELATIVE * expected
+        } else {
+            let is_possible = sums.log_marginals[place] > f64::NEG_INFINITY;
+            actual <= 1.1 * SMALL && (actual > 0.0) == is_possible
+        };
+        ensure!(is_right, "marginal {place} is {actual:e} instead of {expected:e}");
+    }
+    Ok(())
+}
+
+/// Whether these are the `n` best explanations, by their weights: ties make assignments differ.
+fn same_weights(precise: &Precise, row: &[f64], sums: &Sums, found: &[MostProbable], n: usize) -> Checked {
+    let expected = &sums.log_weights[..n.min(sums.log_weights.len())];
+    ensure!(found.len() == expected.len(), "{} explanations instead of {}", found.len(), expected.len());
+    for (place, (found, &expected)) in found.iter().zip(expected).enumerate() {
+        let (stated, actual) = (found.log_weight, precise.log_weight(row, &found.assignment));
+        ensure!(
+            close(stated, expected, LOGARITHM),
+            "explanation {place} weighs {stated} instead of {expected}"
+        );
+        ensure!(
+            close(stated, actual, LOGARITHM),
+            "explanation {place} is said to weigh {stated}, not {actual}"
+        );
+        ensure!(found.is_optimal(), "explanation {place} is not proven: {:?}", found.gap);
+    }
+    Ok(())
+}

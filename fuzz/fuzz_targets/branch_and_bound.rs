@@ -1,0 +1,12 @@
+//! Branch and bound on small models with extreme numbers, made from any bytes: the best explanations by the weights of enumeration, proven.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use prsl_testkit::{Bytes, check_search, extreme_model};
+
+fuzz_target!(|bytes: &[u8]| {
+    let extreme = extreme_model(&mut Bytes(bytes));
+    if let Err(wrong) = check_search(&extreme) {
+        panic!("{wrong}\n{}{:?}", extreme.model, extreme.rows.values());
+    }
+});

@@ -1,0 +1,12 @@
+//! Loopy propagation on small models with extreme numbers, made from any bytes: exact on trees, never undefined, and never impossible where something is possible.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use prsl_testkit::{Bytes, check_loopy, extreme_model};
+
+fuzz_target!(|bytes: &[u8]| {
+    let extreme = extreme_model(&mut Bytes(bytes));
+    if let Err(wrong) = check_loopy(&extreme) {
+        panic!("{wrong}\n{}{:?}", extreme.model, extreme.rows.values());
+    }
+});

@@ -1,0 +1,12 @@
+//! Samples on small models with extreme numbers, made from any bytes: as frequent as they are probable, and never impossible.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use prsl_testkit::{Bytes, check_samples, extreme_model};
+
+fuzz_target!(|bytes: &[u8]| {
+    let extreme = extreme_model(&mut Bytes(bytes));
+    if let Err(wrong) = check_samples(&extreme) {
+        panic!("{wrong}\n{}{:?}", extreme.model, extreme.rows.values());
+    }
+});
