@@ -206,8 +206,9 @@ proptest! {
                 }
             }
         }
-        if let Ok(table) = open() {
-            let mut reader = TruthReader::new(&model, table, TruthOptions { ignore_extra: true }).unwrap();
+        if let Ok(table) = open()
+            && let Ok(mut reader) = TruthReader::new(&model, table, TruthOptions { ignore_extra: true })
+        {
             while let Ok(Some(_)) = reader.next_chunk(2) {}
         }
     }
