@@ -364,10 +364,10 @@ impl Arguments {
         let stop = stop_on_interrupt();
         let start = Instant::now();
         let n_steps = learner.n_steps(train);
-        let mut bar = StepBar::new((n_steps * learner.max_candidates()) as u64);
+        let mut bar = StepBar::new(n_steps.saturating_mul(learner.max_candidates()) as u64);
         let mut is_told = false;
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
-            let done = progress.n_done() * n_steps + progress.step();
+            let done = progress.n_done().saturating_mul(n_steps).saturating_add(progress.step());
             bar.update(done as u64, &describe(progress));
             // What has been learned is worth more than where to go on from.
             if let Some(folder) = &self.checkpoint

@@ -382,3 +382,11 @@ fn preparing_ignored_max_seconds() {
     let model = Model::parse(&folder.read("out.prsl")).unwrap();
     assert_eq!((model.labels().len(), model.rules().len()), (500, 0));
 }
+
+#[test]
+fn steps_beyond_all_numbers_panicked() {
+    let folder = twins(40);
+    folder
+        .prsl("learn beliefs.csv truth.csv --steps 18446744073709551615 --max-seconds 0 -o out.prsl")
+        .done();
+}
