@@ -74,10 +74,11 @@ peers:
 study:
 	cargo run --release -p prsl-bench --bin study -- --out target/study $(STUDY)
 
-## Needs a nightly compiler and cargo-fuzz.
+## Needs a nightly compiler and cargo-fuzz. The seeds of `parquet` are binary files, and written anew.
 FUZZ_SECONDS ?= 600
 fuzz:
-	for target in parse formula json export csv arff exact loopy sampler branch_and_bound; do \
+	cargo run -p prsl-data --example parquet_seeds -- fuzz/seeds/parquet
+	for target in parse formula json export csv parquet arff exact loopy sampler branch_and_bound; do \
 	    mkdir -p fuzz/corpus/$$target; \
 	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \

@@ -7,8 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
-use prsl::Limits;
-use prsl_data::BeliefOptions;
+use prsl::{Limits, Model};
+use prsl_data::{BeliefOptions, BeliefReader, TableReader, TruthOptions, TruthReader};
 
 use crate::memory::Memory;
 use crate::{
@@ -91,15 +91,67 @@ pub struct Question {
     /// takes its prior.
     #[arg(required = true)]
     pub beliefs: Option<PathBuf>,
+    #[command(flatten)]
+    pub tables: TableOptions,
+    #[command(flatten)]
+    pub memory: MemoryLimit,
+}
+
+/// How tables of beliefs and truths are taken.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct TableOptions {
     /// Divide each belief by its sum, instead of refusing those that do not sum to 1
     #[arg(long)]
     pub normalize: bool,
     /// Skip columns that the model does not know, instead of refusing them
     #[arg(long)]
     pub ignore_extra: bool,
-    /// The most memory for exact inference: bytes, or with a unit as in 512MiB, 2GiB or 500MB
+    /// Texts that stand for a missing value, as empty cells do, separated by commas: NA,? for example
+    #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
+    pub missing: Vec<String>,
+}
+
+impl TableOptions {
+    /// Opens a table.
+    pub fn open(&self, path: &Path) -> prsl_data::Result<TableReader> {
+        Ok(TableReader::open(path)?.with_missing(&self.missing))
+    }
+
+    /// Opens a table as beliefs about a model.
+    pub fn open_beliefs(&self, model: &Model, path: &Path) -> prsl_data::Result<BeliefReader> {
+        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
+        BeliefReader::new(model, self.open(path)?, options)
+    }
+
+    /// Opens a table as truths about a model, perhaps with a column of weights.
+    pub fn open_truths(
+        &self,
+        model: &Model,
+        path: &Path,
+        weights: Option<&str>,
+    ) -> prsl_data::Result<TruthReader> {
+        let options = TruthOptions { ignore_extra: self.ignore_extra };
+        match weights {
+            Some(column) => TruthReader::weighted(model, self.open(path)?, options, column),
+            None => TruthReader::new(model, self.open(path)?, options),
+        }
+    }
+}
+
+/// What a command may take.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct MemoryLimit {
+    /// The most memory for tables: bytes, or with a unit as in 512MiB, 2GiB or 500MB; what needs more is refused, or approximated
+    /// where that is possible
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub memory: Memory,
+}
+
+impl MemoryLimit {
+    /// The same for the library.
+    pub fn limits(self) -> Limits {
+        Limits { memory: self.memory.bytes }
+    }
 }
 
 impl Question {
@@ -118,14 +170,14 @@ impl Question {
         self.beliefs.as_deref().expect("nobody may leave them out and read them")
     }
 
-    /// How the table is taken.
-    pub fn options(&self) -> BeliefOptions {
-        BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra }
+    /// Opens the beliefs.
+    pub fn open_beliefs(&self, model: &Model) -> prsl_data::Result<BeliefReader> {
+        self.tables.open_beliefs(model, self.beliefs())
     }
 
     /// What inference may take.
     pub fn limits(&self) -> Limits {
-        Limits { memory: self.memory.bytes }
+        self.memory.limits()
     }
 }
 

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use prsl::{BeliefMatrix, CalibrationData, CalibrationMethod, Calibrator, Label, LabelId, Model};
-use prsl_data::BeliefOptions;
 use unicode_width::UnicodeWidthStr;
 
+use crate::arguments::TableOptions;
 use crate::labeled::{self, Rows};
 use crate::model::ModelFile;
 use crate::output;
@@ -52,12 +52,8 @@ pub struct Arguments {
     /// Only these labels, separated by commas; the others keep the calibrators they have [default: all]
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     labels: Vec<String>,
-    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
-    #[arg(long)]
-    normalize: bool,
-    /// Skip columns that the model does not know, instead of refusing them
-    #[arg(long)]
-    ignore_extra: bool,
+    #[command(flatten)]
+    tables: TableOptions,
 }
 
 /// The kind of calibrator.
@@ -109,9 +105,8 @@ impl Arguments {
         let file = ModelFile::read(&self.model)?;
         let model = file.document.model();
         let labels = self.chosen(model)?;
-        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
         let Rows { beliefs: rows, truths, .. } =
-            labeled::read_raw(model, [&self.beliefs, &self.truth], options, None)?;
+            labeled::read_raw(model, [&self.beliefs, &self.truth], &self.tables, None)?;
         let mut fits = Vec::new();
         for label in labels {
             fits.extend(self.fit(model, label, &rows, &truths)?);

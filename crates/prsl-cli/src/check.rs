@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prsl::Diagnostic;
 use prsl::lint::{self, Finding, Severity};
+use prsl::{Diagnostic, Limits};
 use serde::Serialize;
 
+use crate::arguments::MemoryLimit;
 use crate::failure::{FINDINGS, InvalidText, UNUSABLE};
 use crate::model::ModelFile;
 use crate::output;
@@ -36,6 +37,8 @@ pub struct Arguments {
     /// How the findings are written
     #[arg(long, default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 /// How findings and explanations are written.
@@ -54,7 +57,7 @@ impl Arguments {
             Err(error) if self.format == Format::Json => return errors_in_json(error),
             file => file?,
         };
-        let report = Report::new(&file);
+        let report = Report::new(&file, self.memory.limits());
         match self.format {
             Format::Text => output::print(&report.text(&file))?,
             Format::Json => report.print_json()?,
@@ -84,9 +87,9 @@ pub struct Report {
 
 impl Report {
     /// Checks a model.
-    pub fn new(file: &ModelFile) -> Report {
+    pub fn new(file: &ModelFile, limits: Limits) -> Report {
         let (findings, notes): (Vec<_>, Vec<_>) =
-            lint::check(&file.document).into_iter().partition(Finding::counts);
+            lint::check_within(&file.document, limits).into_iter().partition(Finding::counts);
         let cost = notes.iter().find(|note| note.code == "inference-cost");
         let inference = cost.and_then(|note| note.message.strip_prefix("inference: ")).map(str::to_owned);
         Report { file: file.name.clone(), inference, findings, notes }

@@ -64,12 +64,19 @@ pub struct Arguments {
     threads: Option<u16>,
 }
 
+/// What `--plots` draws.
+const FIGURES: [&str; 4] = ["graph.svg", "reliability.svg", "influence.svg", "weights.svg"];
+
 impl Arguments {
     /// Answers all rows, and scores the answers.
     pub fn run(self) -> Result<ExitCode> {
         let question = &self.question;
         let (model, beliefs) = (question.model.as_path(), question.beliefs());
         labeled::check("evaluate", [("MODEL", model), ("BELIEFS", beliefs), ("TRUTH", &self.truth)])?;
+        if let Some(folder) = &self.plots {
+            let figures = FIGURES.map(|name| folder.join(name));
+            output::spare(&[model, beliefs, &self.truth], &figures.each_ref().map(PathBuf::as_path))?;
+        }
         let file = ModelFile::read(&question.model)?;
         let reader = labeled::open(file.document.model(), question, &self.truth)?;
         let settings = Settings { limits: question.limits(), ..Settings::default() };
@@ -117,11 +124,12 @@ fn draw(comparison: &mut Comparison, reader: LabeledReader, limits: Limits, fold
         Some(effects) => effects.add_influences(rows).and_then(|()| effects.add_gains(rows, truths)),
     })?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
-    output::write(&figures::graph(&model), Some(&folder.join("graph.svg")))?;
-    output::write(&figures::reliability(&comparison.evaluations()), Some(&folder.join("reliability.svg")))?;
+    let [graph, reliability, influence, weights] = FIGURES.map(|name| folder.join(name));
+    output::write(&figures::graph(&model), Some(&graph))?;
+    output::write(&figures::reliability(&comparison.evaluations()), Some(&reliability))?;
     if let Some(effects) = effects {
-        output::write(&effects.influence(), Some(&folder.join("influence.svg")))?;
-        output::write(&effects.weights(), Some(&folder.join("weights.svg")))?;
+        output::write(&effects.influence(), Some(&influence))?;
+        output::write(&effects.weights(), Some(&weights))?;
     }
     Ok(())
 }
@@ -179,8 +187,14 @@ pub struct Scorer {
 
 impl Scorer {
     /// Answers all rows, and tells how good the answers are.
-    pub fn score(model: &Model, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<Evaluation> {
-        let mut scorer = Self::compile(model, EngineKind::Auto, &Settings::default())?;
+    pub fn score(
+        model: &Model,
+        rows: &BeliefMatrix,
+        truths: &[Vec<Option<usize>>],
+        limits: Limits,
+    ) -> Result<Evaluation> {
+        let settings = Settings { limits, ..Settings::default() };
+        let mut scorer = Self::compile(model, EngineKind::Auto, &settings)?;
         let (_, most) = chunk_rows(model, scorer.work());
         for start in (0..rows.n_rows()).step_by(most) {
             let chunk = start..rows.n_rows().min(start + most);

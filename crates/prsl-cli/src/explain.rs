@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use prsl::{Explainer, Explanation};
-use prsl_data::{BeliefReader, TableReader};
+use prsl_data::BeliefReader;
 
 use crate::arguments::Question;
 use crate::check::Format;
@@ -35,9 +35,8 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
-        let table = TableReader::open(self.question.beliefs())?;
         let model = file.document.model();
-        let beliefs = BeliefReader::new(model, table, self.question.options())?;
+        let beliefs = self.question.open_beliefs(model)?;
         let explainer = Explainer::compile_within(model, self.question.limits())
             .map_err(|error| Refusal::of(error, model, MORE_MEMORY))?;
         let explanation = explain(&explainer, beliefs, self.row)?;

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prsl::{Evidence, ExportFormat, Model};
+use prsl::{Evidence, ExportFormat, Limits, Model};
 
+use crate::arguments::MemoryLimit;
 use crate::model::{self, ModelFile};
 use crate::output;
 
@@ -16,7 +17,9 @@ use crate::output;
 Examples:
   prsl export warehouse.prsl --to json -o warehouse.json
   prsl export warehouse.json --to prsl
-  prsl export warehouse.prsl --to dot | dot -Tsvg > warehouse.svg")]
+  prsl export warehouse.prsl --to dot | dot -Tsvg > warehouse.svg
+
+`--memory` limits the tables of `uai` and `bif`; no other format has any.")]
 pub struct Arguments {
     /// The model, `.prsl` text or JSON; `-` is standard input
     model: PathBuf,
@@ -26,6 +29,8 @@ pub struct Arguments {
     /// Write to this file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 /// What models can be written in.
@@ -48,8 +53,8 @@ enum Language {
 }
 
 impl Language {
-    fn write(self, model: &Model) -> prsl::Result<String> {
-        let export = |format| prsl::export(model, &Evidence::new(), format);
+    fn write(self, model: &Model, limits: Limits) -> prsl::Result<String> {
+        let export = |format| prsl::export_within(model, &Evidence::new(), format, limits);
         match self {
             Language::Json => Ok(model.to_json()),
             Language::Prsl => Ok(model.to_string()),
@@ -65,8 +70,11 @@ impl Language {
 impl Arguments {
     /// Writes the model.
     pub fn run(self) -> Result<ExitCode> {
+        if let Some(file) = &self.output {
+            output::prepare(file, &[&self.model])?;
+        }
         let file = ModelFile::read(&self.model)?;
-        let text = model::valid(self.to.write(file.document.model()), &file.name)?;
+        let text = model::valid(self.to.write(file.document.model(), self.memory.limits()), &file.name)?;
         output::write(&text, self.output.as_deref())?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,12 +1,14 @@
 //! What went wrong, told to people, and the exit code that tells it to programs.
 
+use std::borrow::Cow;
+use std::path::Path;
 use std::process::ExitCode;
 
 use prsl::{Diagnostics, Loopy, Model};
 use prsl_data::{ColumnsProblem, RowProblem};
 
 use crate::output;
-use crate::style::{self, styled};
+use crate::style::{self, shell, styled};
 
 /// `check` has findings, or `fmt --check` a difference.
 pub const FINDINGS: u8 = 1;
@@ -85,21 +87,25 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// The option that is the way out, where there is one.
-fn advice(error: &anyhow::Error) -> Option<&'static str> {
+fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        return Some(refusal.way_out);
+        return Some(refusal.way_out.into());
     }
     if let Some(prsl::Error::NoStart { .. }) = error.downcast_ref() {
-        return Some(MORE_MEMORY);
+        return Some(MORE_MEMORY.into());
     }
     match error.downcast_ref()? {
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
-            Some("`--ignore-extra` skips columns that the model does not know")
+            Some("`--ignore-extra` skips columns that the model does not know".into())
         }
         prsl_data::Error::Row { problem: RowProblem::Belief(cause), .. }
             if matches!(**cause, prsl::Error::Sum { .. }) =>
         {
-            Some("`--normalize` divides each belief by its sum")
+            Some("`--normalize` divides each belief by its sum".into())
+        }
+        prsl_data::Error::Cell { problem, .. } => {
+            let code = problem.missing_code()?;
+            Some(format!("`--missing {}` takes it for an empty cell", shell(Path::new(&code))).into())
         }
         _ => None,
     }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::error::ErrorKind;
+use prsl_data::Target;
 
 use crate::arguments::usage;
 use crate::failure::FINDINGS;
@@ -16,7 +17,10 @@ use crate::{model, output};
 Examples:
   prsl fmt warehouse.prsl             print it formatted
   prsl fmt --write warehouse.prsl     format the file itself
-  prsl fmt --check warehouse.prsl     exit with 1 if that would change it")]
+  prsl fmt --check warehouse.prsl     exit with 1 if that would change it
+
+`--write` puts a new file in the place of the old one. A file with several hard links, or of another owner, is left alone with an \
+error: it would not be the same file afterwards.")]
 pub struct Arguments {
     /// Change the file instead of printing it
     #[arg(long)]
@@ -50,7 +54,9 @@ impl Arguments {
                 return Ok(ExitCode::from(FINDINGS));
             }
             Arguments { check: true, .. } => {}
-            Arguments { write: true, model, .. } if changed => output::write(&formatted, Some(&model))?,
+            Arguments { write: true, model, .. } if changed => {
+                Target::from(model.as_path()).rewrite(formatted.as_bytes())?;
+            }
             Arguments { write: true, .. } => {}
             _ => output::write(&formatted, None)?,
         }

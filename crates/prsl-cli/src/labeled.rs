@@ -5,10 +5,10 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use prsl::{BeliefMatrix, Model};
-use prsl_data::{BeliefOptions, BeliefReader, LabeledReader, TableReader, TruthOptions, TruthReader};
+use prsl_data::LabeledReader;
 use rayon::ThreadPool;
 
-use crate::arguments::{Question, usage};
+use crate::arguments::{Question, TableOptions, usage};
 use crate::progress::Progress;
 
 /// Refuses to read more than one file from standard input.
@@ -24,9 +24,8 @@ pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a
 
 /// Opens both tables.
 pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledReader> {
-    let beliefs = BeliefReader::new(model, TableReader::open(question.beliefs())?, question.options())?;
-    let options = TruthOptions { ignore_extra: question.ignore_extra };
-    let truths = TruthReader::new(model, TableReader::open(truth)?, options)?;
+    let beliefs = question.open_beliefs(model)?;
+    let truths = question.tables.open_truths(model, truth, None)?;
     Ok(LabeledReader::new(beliefs, truths))
 }
 
@@ -41,7 +40,7 @@ pub struct Rows {
 pub fn read_raw(
     model: &Model,
     files: [&Path; 2],
-    options: BeliefOptions,
+    options: &TableOptions,
     weights: Option<&str>,
 ) -> Result<Rows> {
     read(&model.without_calibrators(), files, options, weights)
@@ -51,18 +50,12 @@ pub fn read_raw(
 pub fn read(
     model: &Model,
     [beliefs, truth]: [&Path; 2],
-    options: BeliefOptions,
+    options: &TableOptions,
     weights: Option<&str>,
 ) -> Result<Rows> {
     const CHUNK: usize = 4096;
-    let beliefs = BeliefReader::new(model, TableReader::open(beliefs)?, options)?;
-    let options = TruthOptions { ignore_extra: options.ignore_extra };
-    let table = TableReader::open(truth)?;
-    let truths = match weights {
-        Some(column) => TruthReader::weighted(model, table, options, column)?,
-        None => TruthReader::new(model, table, options)?,
-    };
-    let mut reader = LabeledReader::new(beliefs, truths);
+    let beliefs = options.open_beliefs(model, beliefs)?;
+    let mut reader = LabeledReader::new(beliefs, options.open_truths(model, truth, weights)?);
     let (mut rows, mut known) = (BeliefMatrix::new(model), Vec::new());
     let mut progress = Progress::new(true);
     while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {

@@ -12,9 +12,9 @@ use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
 use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress};
 use prsl::{CalibrationMethod, Calibrator, Label, Model};
-use prsl_data::{BeliefOptions, TableReader, Target};
+use prsl_data::{TableReader, Target};
 
-use crate::arguments::{seconds, usage};
+use crate::arguments::{MemoryLimit, TableOptions, seconds, usage};
 use crate::model::ModelFile;
 use crate::progress::{StepBar, counted};
 use crate::report::Report;
@@ -48,7 +48,11 @@ keeps labels out of them, no combinations, beliefs as they are.
 Rules of `--base` stay as they are, unless `--learn-probabilities` or `--relearn` say otherwise: then its noisy-or rules and \
 combinations are where learning begins, except for rules with `fixed` before them.
 
-Learned rules are written in the order of what they gain on the validation rows. Ctrl-C ends with the best model so far.")]
+Learned rules are written in the order of what they gain on the validation rows. Ctrl-C and `--max-seconds` end with the best model \
+so far, which may be the base with its calibrators.
+
+`--memory` limits the tables of the groups, and the one that says how far each two labels go together (8 bytes for each pair). Sizes that \
+need more are not tried, or refused where they were asked for.")]
 pub struct Arguments {
     /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
     beliefs: PathBuf,
@@ -146,12 +150,10 @@ pub struct Arguments {
     /// Tell what was learned in this folder: report.html, a page that needs nothing from elsewhere, and its figures
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
-    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
-    #[arg(long)]
-    normalize: bool,
-    /// Skip columns that the model does not know, instead of refusing them
-    #[arg(long)]
-    ignore_extra: bool,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 /// A number, or to be found out.
@@ -232,7 +234,9 @@ impl Arguments {
         let rows =
             [Some(&self.beliefs), Some(&self.truth), self.valid_beliefs.as_ref(), self.valid_truth.as_ref()];
         let rows: Vec<&Path> = rows.into_iter().flatten().map(PathBuf::as_path).collect();
+        // The learned model may take the place of the base, whose rules it has.
         output::prepare(&self.output, &rows)?;
+        self.spare_inputs(&rows)?;
         if !(self.valid_fraction > 0.0 && self.valid_fraction < 1.0) {
             let message =
                 format!("--valid-fraction is {}, expected a number between 0 and 1", self.valid_fraction);
@@ -253,12 +257,21 @@ impl Arguments {
         let learned = threads.install(|| self.learn(&learner, progress, &base, &train, &valid))?;
         output::write(&calibrate::text(&learned.model, &self.output), Some(&self.output))?;
         if let Some(folder) = &self.report {
-            let report = Report { base: &base, learned: &learned, train: &train, valid: &valid };
+            let limits = self.memory.limits();
+            let report = Report { base: &base, learned: &learned, train: &train, valid: &valid, limits };
             threads.install(|| report.write(folder))?;
         }
         let summary = self.summary(&base, &learned, [&train, &valid], start.elapsed());
         output::print_beside(&self.output, &summary)?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Refuses folders in which the report or the checkpoint would take the place of what is read.
+    fn spare_inputs(&self, rows: &[&Path]) -> Result<()> {
+        let inputs: Vec<&Path> = rows.iter().copied().chain(self.base.as_deref()).collect();
+        let mut outputs = self.report.as_deref().map_or(Vec::new(), report::files);
+        outputs.extend(self.checkpoint.as_deref().map(|folder| folder.join(CHECKPOINT)));
+        output::spare(&inputs, &outputs.iter().map(PathBuf::as_path).collect::<Vec<_>>())
     }
 
     fn examples(&self, base: &Model) -> Result<(Examples, Examples)> {
@@ -270,11 +283,12 @@ impl Arguments {
     }
 
     fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
-        let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        let rows = labeled::read_raw(base, [beliefs, truth], options, self.weights.as_deref())?;
+        let rows = labeled::read_raw(base, [beliefs, truth], &self.tables, self.weights.as_deref())?;
         let examples = Examples::new(rows.beliefs, rows.truths)?;
         Ok(match rows.weights {
-            Some(weights) => examples.with_weights(weights)?,
+            Some(weights) => {
+                examples.with_weights(weights).with_context(|| format!("`{}`", truth.display()))?
+            }
             None => examples,
         })
     }
@@ -305,6 +319,7 @@ impl Arguments {
                 lambda: self.lambda,
                 ..default.paper
             },
+            memory: self.memory.limits().memory,
             seed: self.seed,
             ..default
         }
@@ -349,10 +364,10 @@ impl Arguments {
         let stop = stop_on_interrupt();
         let start = Instant::now();
         let n_steps = learner.n_steps(train);
-        let mut bar = StepBar::new((n_steps * learner.max_candidates()) as u64);
+        let mut bar = StepBar::new(n_steps.saturating_mul(learner.max_candidates()) as u64);
         let mut is_told = false;
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
-            let done = progress.n_done() * n_steps + progress.step();
+            let done = progress.n_done().saturating_mul(n_steps).saturating_add(progress.step());
             bar.update(done as u64, &describe(progress));
             // What has been learned is worth more than where to go on from.
             if let Some(folder) = &self.checkpoint
@@ -415,6 +430,11 @@ impl Arguments {
             counted(learned.model.typical().len() as u64, "typical combination"),
             if needs_none { "; beliefs are best taken as they are, without calibrators" } else { "" },
         );
+        if learned.is_stopped {
+            let stopped = styled(style::WARNING, "stopped");
+            let _ =
+                writeln!(text, "{stopped} before everything was tried, as asked: this is the best so far");
+        }
         let _ = writeln!(text, "\n  mean joint log-likelihood of the validation rows");
         let mut line = |what: &str, value: f64| {
             let _ = writeln!(text, "    {what:<34} {value:>9.4}");

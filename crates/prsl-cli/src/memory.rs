@@ -1,5 +1,6 @@
 //! Sizes of memory as people write them.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// An amount of memory.
@@ -26,6 +27,19 @@ const UNITS: [(&str, u64); 14] = [
     ("tib", 1 << 40),
     ("tb", 1_000_000_000_000),
 ];
+
+impl fmt::Display for Memory {
+    /// `1.5 GiB`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+        let (mut size, mut unit) = (self.bytes as f64, 0);
+        while size >= 1024.0 && unit + 1 < UNITS.len() {
+            (size, unit) = (size / 1024.0, unit + 1);
+        }
+        let digits = usize::from(unit > 0);
+        write!(f, "{size:.digits$} {}", UNITS[unit])
+    }
+}
 
 impl FromStr for Memory {
     type Err = String;

@@ -7,6 +7,9 @@ use std::path::Path;
 use anstream::AutoStream;
 use anyhow::{Result, bail};
 use prsl_data::Target;
+use same_file::Handle;
+
+use crate::model;
 
 /// Prints text for people: its colors show on a terminal, and nowhere else.
 pub fn print(text: &str) -> Result<()> {
@@ -23,13 +26,34 @@ pub fn write(text: &str, file: Option<&Path>) -> Result<()> {
 
 /// Refuses a file that is read as well, or that cannot be written: before the work whose result it is for.
 pub fn prepare(file: &Path, inputs: &[&Path]) -> Result<()> {
-    let place = |path: &Path| fs::canonicalize(path).ok();
-    let is_read =
-        |input: &&Path| place(input).is_some_and(|input| input.is_file() && place(file) == Some(input));
-    if inputs.iter().any(is_read) {
-        bail!("cannot write `{}`: it is among what is read; name another file", file.display());
-    }
+    spare(inputs, &[file])?;
     Ok(Target::from(file).check()?)
+}
+
+/// Refuses to write over a file that is read, by whatever name: through links of either kind it is the same file.
+pub fn spare(inputs: &[&Path], outputs: &[&Path]) -> Result<()> {
+    for output in outputs.iter().filter(|output| **output != Path::new("-")) {
+        let Some(written) = handle(output) else { continue };
+        let is_read = |input: &&&Path| handle(input).is_some_and(|read| read == written);
+        if let Some(input) = inputs.iter().find(is_read) {
+            bail!(
+                "cannot write `{}`: it is the same file as `{}`, which is among what is read; name another file",
+                output.display(),
+                model::name(input)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What tells a file from all others, where there is one; `-` is standard input.
+fn handle(path: &Path) -> Option<Handle> {
+    if path == Path::new("-") {
+        return Handle::stdin().ok();
+    }
+    // Opening a pipe would wait for somebody at its other end.
+    let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    is_file.then(|| Handle::from_path(path).ok()).flatten()
 }
 
 /// Prints text for people: on standard error where standard output is for the file.

@@ -8,12 +8,10 @@ use clap::ValueEnum;
 use clap::error::ErrorKind;
 use prsl::Model;
 use prsl::engines::Settings;
-use prsl_data::{BeliefReader, TableReader};
 
-use crate::arguments::{Question, usage};
+use crate::arguments::{MemoryLimit, Question, TableOptions, usage};
 use crate::evaluate::Comparison;
 use crate::figures::{self, Effects, INFLUENCE_ROWS};
-use crate::memory::Memory;
 use crate::model::ModelFile;
 use crate::predict::EngineKind;
 use crate::{labeled, output};
@@ -49,15 +47,10 @@ pub struct Arguments {
     /// How to find the answers, for `reliability`
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
-    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
-    #[arg(long)]
-    normalize: bool,
-    /// Skip columns that the model does not know, instead of refusing them
-    #[arg(long)]
-    ignore_extra: bool,
-    /// The most memory for exact inference: bytes, or with a unit as in 512MiB, 2GiB or 500MB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    memory: Memory,
+    #[command(flatten)]
+    tables: TableOptions,
+    #[command(flatten)]
+    memory: MemoryLimit,
     /// The number of threads [default: as many as there are cores]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -83,6 +76,9 @@ impl Arguments {
     /// Draws the figure.
     pub fn run(self) -> Result<ExitCode> {
         self.check()?;
+        let inputs = [Some(&self.model), self.beliefs.as_ref(), self.truth.as_ref()];
+        let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
+        output::prepare(&self.output, &inputs)?;
         // Without a name where the figure does not need it.
         let (question, truth) = (self.question(), self.truth.clone().unwrap_or_default());
         let file = ModelFile::read(&self.model)?;
@@ -98,9 +94,8 @@ impl Arguments {
     }
 
     fn question(&self) -> Question {
-        let beliefs = self.beliefs.clone();
-        let (normalize, ignore_extra, memory) = (self.normalize, self.ignore_extra, self.memory);
-        Question { model: self.model.clone(), beliefs, normalize, ignore_extra, memory }
+        let (model, beliefs) = (self.model.clone(), self.beliefs.clone());
+        Question { model, beliefs, tables: self.tables.clone(), memory: self.memory }
     }
 
     /// Asks for what the figure needs; what it has no use for is left alone, so that all figures can be asked for alike.
@@ -133,8 +128,7 @@ impl Arguments {
 }
 
 fn influence(model: &Model, question: &Question) -> Result<String> {
-    let table = TableReader::open(question.beliefs())?;
-    let mut beliefs = BeliefReader::new(model, table, question.options())?;
+    let mut beliefs = question.open_beliefs(model)?;
     let mut effects = Effects::compile(model, question.limits())?;
     let mut left = INFLUENCE_ROWS;
     while let Some(rows) = beliefs.next_chunk(left.min(CHUNK))? {

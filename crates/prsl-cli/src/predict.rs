@@ -15,7 +15,7 @@ use clap::ValueEnum;
 use clap::error::ErrorKind;
 use prsl::engines::{self, EngineChoice, Explanations, LogEvidence, Marginals, Settings};
 use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits, Status};
-use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
+use prsl_data::{BeliefReader, Column, TableWriter, Target};
 
 use crate::arguments::{Question, seconds, usage};
 use crate::failure::{MORE_MEMORY, Refusal};
@@ -231,6 +231,9 @@ impl Arguments {
         self.question.check("predict")?;
         self.check_options()?;
         let format = self.output_format()?;
+        if let Some(file) = self.output.as_deref().filter(|_| !self.explain_plan) {
+            output::prepare(file, &[&self.question.model, self.question.beliefs()])?;
+        }
         let target = self.output.as_deref().map_or(Target::StandardOutput, Target::from);
         let to_terminal = matches!(target, Target::StandardOutput) && io::stdout().is_terminal();
         let file = ModelFile::read(&self.question.model)?;
@@ -243,9 +246,7 @@ impl Arguments {
             output::print(&plan(&self.compile(model, &settings)?))?;
             return Ok(ExitCode::SUCCESS);
         }
-        self.output.as_deref().map_or(Ok(()), |file| output::prepare(file, &[self.question.beliefs()]))?;
-        let table = TableReader::open(self.question.beliefs())?;
-        let beliefs = BeliefReader::new(model, table, self.question.options())?;
+        let beliefs = self.question.open_beliefs(model)?;
         let query = self.compile(model, &settings)?;
         self.tell_approximation(&query);
         let verification = self.verify.map(|wanted| Verification::new(wanted as usize, self.seed()));

@@ -2,12 +2,12 @@
 
 use std::fmt::Display;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use prsl::learn::{Examples, Learned};
 use prsl::metrics::{Bootstrap, Evaluation, Metric};
-use prsl::{BeliefMatrix, Calibrator, Combination, Document, Label, Model, RuleId};
+use prsl::{BeliefMatrix, Calibrator, Combination, Document, Label, Limits, Model, RuleId};
 use prsl_plot::escape;
 
 use crate::evaluate::{self, Scored, Scorer};
@@ -16,10 +16,17 @@ use crate::{figures, output};
 
 /// The page in the folder of a report.
 pub const PAGE: &str = "report.html";
+/// The figures beside it.
+const FIGURES: [&str; 2] = ["learning.svg", "reliability.svg"];
 /// Rules beyond this many are only counted.
 const RULES: usize = 100;
 /// Combinations beyond this many are only counted.
 const COMBINATIONS: usize = 20;
+
+/// The files of a report in this folder.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    [PAGE].iter().chain(&FIGURES).map(|name| folder.join(name)).collect()
+}
 
 /// Makes the folder: better refused before learning than after it.
 pub fn prepare(folder: &Path) -> Result<()> {
@@ -36,6 +43,8 @@ pub struct Report<'a> {
     pub train: &'a Examples,
     /// The rows that were held back.
     pub valid: &'a Examples,
+    /// What inference may take.
+    pub limits: Limits,
 }
 
 impl Report<'_> {
@@ -45,8 +54,9 @@ impl Report<'_> {
         let shown: Vec<(&str, &Evaluation)> =
             evaluations.iter().rev().map(|(name, it)| (*name, it)).collect();
         let (learning, reliability) = (figures::learning(&self.learned.curve), figures::reliability(&shown));
-        output::write(&learning, Some(&folder.join("learning.svg")))?;
-        output::write(&reliability, Some(&folder.join("reliability.svg")))?;
+        for (name, figure) in FIGURES.into_iter().zip([&learning, &reliability]) {
+            output::write(figure, Some(&folder.join(name)))?;
+        }
         let document = Document::of_model(&self.learned.model);
         let sections = [
             self.lead(),
@@ -71,7 +81,7 @@ impl Report<'_> {
         models.push(("learned", &self.learned.model));
         let score = |(name, model): (&'static str, &Model)| {
             let rows = calibrated(self.valid.beliefs(), model)?;
-            Ok((name, Scorer::score(model, &rows, self.valid.truths())?))
+            Ok((name, Scorer::score(model, &rows, self.valid.truths(), self.limits)?))
         };
         models.into_iter().map(score).collect()
     }

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, Engine, Label, Limits, Model, Sampler, Samples, Sampling};
+use prsl::{BeliefMatrix, Engine, Label, Model, Sampler, Samples, Sampling};
 use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableWriter, Target};
 
+use crate::arguments::MemoryLimit;
 use crate::memory::Memory;
 use crate::output;
 use crate::progress::{counted, grouped};
@@ -28,7 +29,8 @@ categories with inhibition probabilities of density 2(1 - x), beliefs uniform am
 arguments always draw the same files.
 
 Writes model.prsl and beliefs.csv, with `--sample` also truth.csv: one joint sample of all labels for each row, from its \
-beliefs and the rules together.")]
+beliefs and the rules together. `--memory` limits the rows that are drawn, and the tables for exact samples: beyond it samples are \
+approximate.")]
 pub struct Arguments {
     /// The number of labels
     #[arg(long, value_name = "J", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -51,10 +53,12 @@ pub struct Arguments {
     /// Write over files that are there already
     #[arg(long)]
     force: bool,
-    /// The most memory for exact samples; beyond it they are approximate: bytes, or with a unit as in 512MiB or 2GiB
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    memory: Memory,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
+
+/// Bytes that rows may take whatever the limit is, which is for tables above all.
+const ALWAYS: u64 = 64 << 20;
 
 /// The files of a simulation.
 struct Files {
@@ -74,6 +78,7 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         let files = Files::new(&self.output);
         self.check_files(&files)?;
+        self.check_memory()?;
         let (model, rows) = self.simulation().draw()?;
         let truth = self.sample.then(|| self.truth(&model, &rows)).transpose()?;
         let folder = &self.output;
@@ -90,6 +95,19 @@ impl Arguments {
     fn simulation(&self) -> Simulation {
         let (n_labels, n_rules) = (self.labels as usize, self.rules.unwrap_or(self.labels) as usize);
         Simulation { n_labels, n_rules, n_rows: self.rows as usize, seed: self.seed }
+    }
+
+    /// Refuses rows that are too many to be drawn at once.
+    fn check_memory(&self) -> Result<()> {
+        // A label has up to four categories, and a sample of it is one more number.
+        let numbers = f64::from(self.rows) * f64::from(self.labels) * if self.sample { 5.0 } else { 4.0 };
+        let (needed, limit) = (Memory { bytes: (8.0 * numbers) as u64 }, self.memory.memory);
+        if needed.bytes > limit.bytes.max(ALWAYS) {
+            bail!(
+                "the rows need up to {needed}, more than the limit of {limit}; draw fewer rows, or raise the limit with `--memory`"
+            );
+        }
+        Ok(())
     }
 
     /// Refuses to write over files, and to leave a truth that belongs to other beliefs.
@@ -111,7 +129,7 @@ impl Arguments {
     }
 
     fn truth(&self, model: &Model, rows: &BeliefMatrix) -> Result<Truth> {
-        let sampler = Sampler::compile(model, Limits { memory: self.memory.bytes })?;
+        let sampler = Sampler::compile(model, self.memory.limits())?;
         let sampling = Sampling { n_samples: 1, seed: self.seed, first_row: 0 };
         let first = |samples: Option<Samples>| samples.and_then(|samples| samples.into_iter().next());
         let samples = sampler.sample_batch(rows, &sampling).into_iter().enumerate();

@@ -1,9 +1,13 @@
 //! Tables in memory as Arrow has them, and the cells of Arrow arrays.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, downcast_integer_array};
-use arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Schema};
+use arrow::datatypes::{
+    DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type,
+    Float32Type, Float64Type, Schema,
+};
 
 use crate::error::{Error, Result};
 use crate::table::{Cell, check_columns};
@@ -107,7 +111,7 @@ fn is_supported(kind: &DataType) -> bool {
         DataType::Dictionary(_, values) => is_supported(values),
         DataType::Null | DataType::Boolean => true,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        kind => kind.is_integer() || kind.is_floating(),
+        kind => kind.is_numeric(),
     }
 }
 
@@ -128,6 +132,10 @@ impl Values {
             DataType::Float16 => numbers(array.as_primitive::<Float16Type>()),
             DataType::Float32 => numbers(array.as_primitive::<Float32Type>()),
             DataType::Float64 => numbers(array.as_primitive::<Float64Type>()),
+            DataType::Decimal32(..) => decimals::<Decimal32Type>(array),
+            DataType::Decimal64(..) => decimals::<Decimal64Type>(array),
+            DataType::Decimal128(..) => decimals::<Decimal128Type>(array),
+            DataType::Decimal256(..) => decimals::<Decimal256Type>(array),
             kind if kind.is_integer() => Values::Numbers(integers(array)),
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(array.clone()),
             DataType::Dictionary(_, _) => {
@@ -161,6 +169,14 @@ impl Values {
 
 fn numbers<T: Into<f64>>(values: impl IntoIterator<Item = Option<T>>) -> Values {
     Values::Numbers(values.into_iter().map(|value| value.map(Into::into)).collect())
+}
+
+/// Decimals as the numbers nearest to them.
+fn decimals<T: DecimalType<Native: Display>>(array: &ArrayRef) -> Values {
+    let array = array.as_primitive::<T>();
+    let scale = i32::from(array.scale());
+    let number = |digits| format!("{digits}e{}", -scale).parse::<f64>().ok();
+    Values::Numbers(array.iter().map(|digits| digits.and_then(number)).collect())
 }
 
 /// Integers of any width as numbers.

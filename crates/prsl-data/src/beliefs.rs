@@ -2,14 +2,15 @@
 
 use prsl::{BeliefMatrix, LabelId, Model, Normalize};
 
-use crate::columns::{Columns, Meaning, Names, find_category, not_a_category};
+use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
 use crate::error::{CellProblem, Error, Result, RowProblem};
 use crate::table::{Cell, Chunk, TableReader};
 
 /// How a [`BeliefReader`] takes a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BeliefOptions {
-    /// Divide the beliefs about each label by their sum, instead of refusing those that do not sum to 1.
+    /// Divide the beliefs about each label by their sum, instead of refusing those that do not sum to 1. A belief above 1 in
+    /// the only category that is given, such as 85 for 85 %, is refused all the same.
     pub normalize: bool,
     /// Skip columns that the model does not know, instead of refusing them.
     pub ignore_extra: bool,
@@ -52,6 +53,7 @@ pub struct BeliefReader {
 impl BeliefReader {
     /// Finds out what the columns mean to the model.
     pub fn new(model: &Model, mut table: TableReader, options: BeliefOptions) -> Result<BeliefReader> {
+        check_missing(model, &table)?;
         let columns = Names::new(model).resolve(table.columns(), options.ignore_extra, table.name())?;
         table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
         let normalize = if options.normalize { Normalize::Always } else { Normalize::Never };

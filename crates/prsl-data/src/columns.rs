@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use prsl::{CategoryId, Label, LabelId, Model};
 
-use crate::error::{CellProblem, ColumnsProblem, Error, Result, listed, nearest, shown};
-use crate::table::Cell;
+use crate::error::{CellProblem, ColumnsProblem, Error, Result, is_missing_code, listed, nearest, shown};
+use crate::table::{Cell, TableReader};
 
 /// What a column says something about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,7 +76,13 @@ impl<'a> Names<'a> {
                 }
             }
         }
-        if ignore_extra || unknown.is_empty() { Ok(resolved) } else { Err(self.unknown(&unknown)) }
+        if resolved.is_empty() && !self.model.labels().is_empty() {
+            return Err(ColumnsProblem::NoneKnown { columns: self.with_suggestions(&unknown) });
+        }
+        match ignore_extra || unknown.is_empty() {
+            true => Ok(resolved),
+            false => Err(ColumnsProblem::Unknown { columns: self.with_suggestions(&unknown) }),
+        }
     }
 
     /// Everything the name can mean.
@@ -119,7 +125,8 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn unknown(&self, columns: &[&String]) -> ColumnsProblem {
+    /// Each unknown column with a similar name that is known.
+    fn with_suggestions(&self, columns: &[&String]) -> Vec<(String, Option<String>)> {
         const MOST_SUGGESTIONS: usize = 50; // comparing every name with every other takes its time
         let mut known: Vec<String> =
             self.model.labels().iter().map(|label| label.name().to_owned()).collect();
@@ -137,8 +144,20 @@ impl<'a> Names<'a> {
             let suggestion = if index < MOST_SUGGESTIONS { nearest(column, known) } else { None };
             ((*column).clone(), suggestion.map(str::to_owned))
         };
-        ColumnsProblem::Unknown { columns: columns.iter().enumerate().map(suggest).collect() }
+        columns.iter().enumerate().map(suggest).collect()
     }
+}
+
+/// Refuses texts for missing values that are categories of the model: no cell could name these any more.
+pub(crate) fn check_missing(model: &Model, table: &TableReader) -> Result<()> {
+    for label in model.labels() {
+        if let Some(code) = table.missing().find(|code| label.find_category(code).is_some()) {
+            let problem =
+                ColumnsProblem::MissingIsCategory { code: code.to_owned(), label: label.name().to_owned() };
+            return Err(Error::Columns { file: table.name().to_owned(), problem });
+        }
+    }
+    Ok(())
 }
 
 /// The category that a cell names; a number names the category that is written like it.
@@ -164,6 +183,10 @@ pub(crate) fn not_a_category(label: &Label, cell: Cell<'_>, also: &str) -> CellP
         expected.push_str(&format!(" or another of its {} categories", categories.len()));
     }
     expected.push_str(also);
-    let suggestion = nearest(&text, categories.iter().map(String::as_str)).map(str::to_owned);
+    // A value that is missing is no misspelled category.
+    let suggestion = match is_missing_code(&text) {
+        true => None,
+        false => nearest(&text, categories.iter().map(String::as_str)).map(str::to_owned),
+    };
     CellProblem::NotACategory { text, label: label.name().to_owned(), expected, suggestion }
 }

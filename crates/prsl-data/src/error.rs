@@ -8,7 +8,7 @@ pub use problems::{
     ArffProblem, CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, MulanProblem, RowProblem,
     WriteProblem, XmlProblem,
 };
-pub(crate) use problems::{listed, nearest, shown};
+pub(crate) use problems::{is_missing_code, listed, nearest, shown};
 
 /// The result of everything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,6 +1,5 @@
 //! Where written bytes go: a file that appears when it is complete, or standard output.
 
-use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -19,9 +18,9 @@ use crate::error::{Error, Result};
 /// assert!(matches!(Target::from("posterior.csv".as_ref()), Target::File(_)));
 /// ```
 pub enum Target {
-    /// A file. It is written next to its place under another name and takes its place when it is complete, so that
-    /// nobody sees half of it; whatever was there stays if anything goes wrong. Devices and pipes are written
-    /// directly.
+    /// A file. It is written next to its place under a hidden name and takes its place when it is complete, so that
+    /// nobody sees half of it; whatever was there stays if anything goes wrong. What a killed run has left under
+    /// such a name is removed when a file is next written in the folder. Devices and pipes are written directly.
     File(PathBuf),
     /// Standard output.
     StandardOutput,
@@ -44,6 +43,30 @@ impl Target {
     pub fn write_all(self, bytes: &[u8]) -> Result<()> {
         let mut output = Output::create(self)?;
         output.write_all(bytes).map_err(|cause| Error::Write { file: output.name.clone(), cause })?;
+        output.finish()
+    }
+
+    /// Writes all of it at once in place of a file that stays the same file but for its content: one that has further
+    /// names (hard links), or another owner, is left alone with an error.
+    ///
+    /// ```
+    /// use prsl_data::Target;
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let [path, link] = ["model.prsl", "link.prsl"].map(|name| folder.path().join(name));
+    /// std::fs::write(&path, "label  alarm")?;
+    /// Target::File(path.clone()).rewrite(b"label alarm\n")?;
+    /// assert_eq!(std::fs::read_to_string(&path)?, "label alarm\n");
+    /// # #[cfg(unix)] {
+    /// std::fs::hard_link(&path, link)?;
+    /// assert!(Target::File(path).rewrite(b"label fire\n").is_err());
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn rewrite(self, bytes: &[u8]) -> Result<()> {
+        let mut output = Output::create(self)?;
+        let written = output.take_over_owner().and_then(|()| output.write_all(bytes));
+        written.map_err(|cause| Error::Write { file: output.name.clone(), cause })?;
         output.finish()
     }
 
@@ -117,6 +140,14 @@ impl Output {
         &self.name
     }
 
+    /// Refuses to take the place of a file that would not be the same file afterwards.
+    fn take_over_owner(&self) -> io::Result<()> {
+        match &self.writer {
+            Writer::Temporary { file, place } => take_over_owner(file.get_ref().as_file(), place),
+            Writer::Stream(_) => Ok(()),
+        }
+    }
+
     /// Puts the file in its place.
     pub(crate) fn finish(self) -> Result<()> {
         let Output { name, writer } = self;
@@ -163,23 +194,85 @@ fn create_file(path: &Path) -> io::Result<Writer> {
             format!("there is no folder `{}`", folder.display()),
         ));
     }
-    let mut prefix = OsString::from(".");
-    prefix.push(place.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-    prefix.push(".");
-    let file = temporary(&prefix, folder)?;
+    place.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let file = temporary(folder)?;
     if let Some(existing) = existing {
         file.as_file().set_permissions(existing.permissions())?;
     }
     Ok(Writer::Temporary { file: BufWriter::with_capacity(1 << 16, file), place })
 }
 
+/// What the names of files begin and end with that are not complete.
+const PART: [&str; 2] = [".prsl-", ".part"];
+
 /// A temporary file with the permissions of an ordinary new file, not of a secret one.
-fn temporary(prefix: &OsString, folder: &Path) -> io::Result<NamedTempFile> {
+///
+/// It is locked as long as it is written: the system unlocks it when the process ends, however that happens, so a part file
+/// that can be locked is one that nobody writes any more.
+fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
+    remove_stale_parts(folder);
     let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix).suffix(".part");
+    builder.prefix(PART[0]).suffix(PART[1]);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    loop {
+        let file = builder.tempfile_in(folder)?;
+        // Where a file system has no locks, part files are never taken for stale.
+        let is_locked = file.as_file().lock().is_ok();
+        // Another process may have taken it for stale before it was locked.
+        if !is_locked || file.path().exists() {
+            return Ok(file);
+        }
+    }
+}
+
+/// Removes what killed runs have left in a folder, as far as possible.
+fn remove_stale_parts(folder: &Path) {
+    let is_part = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with(PART[0]) && name.ends_with(PART[1]) && entry.file_type().is_ok_and(|it| it.is_file())
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten().filter(is_part) {
+        if let Ok(file) = File::options().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = fs::remove_file(entry.path()); // unlocked only after it is gone
+        }
+    }
+}
+
+/// Makes a new file belong to whom the file at its place belongs to; refuses where that cannot be, or where the file has
+/// further names, which would stay with what is there now.
+#[cfg(unix)]
+fn take_over_owner(new: &File, place: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    const ADVICE: &str = "write to another file, and copy its content into this one";
+    let (Ok(old), created) = (fs::metadata(place), new.metadata()?) else { return Ok(()) };
+    if old.nlink() > 1 {
+        let n = old.nlink();
+        return Err(io::Error::other(format!(
+            "it is one of {n} hard links, and only it would change; {ADVICE}"
+        )));
+    }
+    if old.uid() != created.uid() {
+        let [old, new] = [old.uid(), created.uid()];
+        return Err(io::Error::other(format!(
+            "it belongs to user {old}, and would belong to user {new} afterwards; {ADVICE}"
+        )));
+    }
+    if old.gid() != created.gid() && fchown(new, None, Some(old.gid())).is_err() {
+        let [old, new] = [old.gid(), created.gid()];
+        return Err(io::Error::other(format!(
+            "it belongs to group {old}, and would belong to group {new} afterwards; {ADVICE}"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn take_over_owner(_: &File, _: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 fn finish(writer: Writer) -> io::Result<()> {

@@ -1,8 +1,10 @@
 //! Parquet files, read batch by batch.
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::DataType;
@@ -150,11 +152,33 @@ fn build<T: ChunkReader + 'static>(
 
 /// Turns a panic of the parquet library, which some damaged files bring about, into an error.
 fn guarded<T, E: Display>(file: &str, read: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
+    keep_panics_quiet();
+    let was_guarded = GUARDED.replace(true);
     // What `read` has touched is dropped after an error, so nobody sees it half changed.
-    match catch_unwind(AssertUnwindSafe(read)) {
+    let result = catch_unwind(AssertUnwindSafe(read));
+    GUARDED.set(was_guarded);
+    match result {
         Ok(result) => result.map_err(|error| damaged(file, error)),
         Err(_) => Err(damaged(file, "its parts do not fit together; it seems to be damaged")),
     }
+}
+
+thread_local! {
+    /// Whether a panic of this thread becomes an error.
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Sees to it that panics that become errors print nothing; all others are told as before.
+fn keep_panics_quiet() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let hook = take_hook();
+        set_hook(Box::new(move |panic| {
+            if !GUARDED.get() {
+                hook(panic);
+            }
+        }));
+    });
 }
 
 fn damaged(file: &str, error: impl Display) -> Error {

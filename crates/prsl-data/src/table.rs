@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
@@ -32,6 +33,7 @@ pub struct TableReader {
     name: String,
     columns: Vec<String>,
     rows_read: u64,
+    missing: Arc<[Code]>,
     kind: Kind,
 }
 
@@ -48,6 +50,7 @@ pub struct TableReader {
 pub struct Chunk {
     first_row: u64,
     n_columns: usize,
+    missing: Arc<[Code]>,
     cells: Cells,
 }
 
@@ -56,7 +59,8 @@ pub struct Chunk {
 /// CSV knows only text, so numbers are for whoever knows the meaning of the column: see [`Cell::number`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing: an empty cell of a CSV file, a null of a Parquet file or of Arrow.
+    /// Nothing: an empty cell of a CSV file, a null of a Parquet file or of Arrow, or a text that stands for nothing
+    /// ([`TableReader::with_missing`]).
     Missing,
     /// A number, or a boolean as 0 or 1, of a Parquet file or of Arrow. Integers beyond 2^53 are rounded.
     Number(f64),
@@ -79,7 +83,7 @@ impl TableReader {
         if source::has_extension(path, "parquet") || source::has_extension(path, "pq") {
             let name = path.display().to_string();
             let (columns, table) = ParquetTable::open_file(source::open_file(path)?, &name)?;
-            return Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Parquet(table) });
+            return Ok(TableReader::new(name, columns, Kind::Parquet(table)));
         }
         if source::has_extension(&source::without_gz(path), "csv") {
             return TableReader::from_csv(Source::open(path)?);
@@ -111,7 +115,7 @@ impl TableReader {
     pub fn parquet(bytes: impl Into<Vec<u8>>, name: impl Into<String>) -> Result<TableReader> {
         let name = name.into();
         let (columns, table) = ParquetTable::open_bytes(bytes.into(), &name)?;
-        Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Parquet(table) })
+        Ok(TableReader::new(name, columns, Kind::Parquet(table)))
     }
 
     /// A table that is in memory already; `name` stands for it in messages. NaN is missing, as null is.
@@ -135,7 +139,34 @@ impl TableReader {
     ) -> Result<TableReader> {
         let name = name.into();
         let (columns, table) = ArrowTable::new(schema, batches, &name)?;
-        Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Arrow(table) })
+        Ok(TableReader::new(name, columns, Kind::Arrow(table)))
+    }
+
+    fn new(name: String, columns: Vec<String>, kind: Kind) -> TableReader {
+        TableReader { name, columns, rows_read: 0, missing: Arc::default(), kind }
+    }
+
+    /// The same table, in which these texts stand for missing values as empty cells do. Numbers that are written like
+    /// one of them are missing, too, and NaN is if `NaN` is among them.
+    ///
+    /// ```
+    /// use prsl_data::{Cell, TableReader};
+    ///
+    /// let table = TableReader::csv("rain,sun\nNA,0.3\n?,na\n".as_bytes(), "beliefs.csv")?;
+    /// let mut table = table.with_missing(["NA", "?"]);
+    /// let chunk = table.read_chunk(1000)?.expect("there are rows");
+    /// assert_eq!([chunk.cell(0, 0), chunk.cell(1, 0)], [Cell::Missing; 2]);
+    /// assert_eq!(chunk.cell(1, 1), Cell::Text("na"));
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn with_missing(self, codes: impl IntoIterator<Item = impl AsRef<str>>) -> TableReader {
+        let missing = codes.into_iter().map(|code| Code::new(code.as_ref())).collect();
+        TableReader { missing, ..self }
+    }
+
+    /// The texts that stand for missing values.
+    pub(crate) fn missing(&self) -> impl Iterator<Item = &str> {
+        self.missing.iter().map(|code| code.text.as_str())
     }
 
     /// The name of the table in messages: its path, or `standard input`.
@@ -196,7 +227,8 @@ impl TableReader {
             Kind::Arrow(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Arrow),
         };
         Ok(cells.map(|cells| {
-            let chunk = Chunk { first_row: self.rows_read + 1, n_columns: self.columns.len(), cells };
+            let (first_row, n_columns) = (self.rows_read + 1, self.columns.len());
+            let chunk = Chunk { first_row, n_columns, missing: Arc::clone(&self.missing), cells };
             self.rows_read += chunk.n_rows() as u64;
             chunk
         }))
@@ -231,7 +263,7 @@ impl TableReader {
     fn from_csv(source: Source) -> Result<TableReader> {
         let name = source.name.clone();
         let (columns, table) = CsvTable::open(source)?;
-        Ok(TableReader { name, columns, rows_read: 0, kind: Kind::Csv(table) })
+        Ok(TableReader::new(name, columns, Kind::Csv(table)))
     }
 }
 
@@ -257,10 +289,11 @@ impl Chunk {
     pub fn cell(&self, row: usize, column: usize) -> Cell<'_> {
         assert!(row < self.n_rows(), "row {row} of a chunk with {} rows", self.n_rows());
         assert!(column < self.n_columns, "column {column} of a table with {} columns", self.n_columns);
-        match &self.cells {
+        let cell = match &self.cells {
             Cells::Csv(chunk) => Cell::from_text(chunk.cell(row, column)),
             Cells::Arrow(chunk) => chunk.cell(row, column),
-        }
+        };
+        if self.missing.iter().any(|code| code.is(cell)) { Cell::Missing } else { cell }
     }
 }
 
@@ -339,6 +372,30 @@ pub(crate) fn parse_number(text: &str) -> std::result::Result<f64, CellProblem> 
     match text.parse::<f64>() {
         Ok(value) if decimal && value.is_finite() => Ok(value),
         _ => Err(CellProblem::NotANumber { text: text.to_owned() }),
+    }
+}
+
+/// A text that stands for a missing value, and the number that it is written like.
+#[derive(Debug)]
+struct Code {
+    text: String,
+    number: Option<f64>,
+}
+
+impl Code {
+    fn new(text: &str) -> Code {
+        let text = text.trim_ascii().to_owned();
+        Code { number: text.parse().ok(), text }
+    }
+
+    fn is(&self, cell: Cell<'_>) -> bool {
+        match cell {
+            Cell::Missing => true,
+            Cell::Text(text) => text == self.text,
+            Cell::Number(value) => {
+                self.number.is_some_and(|code| code == value || code.is_nan() && value.is_nan())
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use prsl::{Label, Model};
 
-use crate::columns::{Columns, Meaning, Names, find_category, not_a_category};
+use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
 use crate::error::{CellProblem, ColumnsProblem, Error, Result};
 use crate::table::{Cell, TableReader};
 
@@ -42,6 +42,7 @@ pub struct TruthReader {
 impl TruthReader {
     /// Finds the labels among the columns.
     pub fn new(model: &Model, mut table: TableReader, options: TruthOptions) -> Result<TruthReader> {
+        check_missing(model, &table)?;
         let columns = Names::of_labels(model).resolve(table.columns(), options.ignore_extra, table.name())?;
         table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
         Ok(TruthReader { model: model.clone(), table, columns, weights: None })
@@ -66,6 +67,7 @@ impl TruthReader {
         options: TruthOptions,
         column: &str,
     ) -> Result<TruthReader> {
+        check_missing(model, &table)?;
         let mut names = table.columns().to_vec();
         let Some(weights) = names.iter().position(|name| name == column) else {
             let problem = ColumnsProblem::NoWeights { column: column.to_owned() };

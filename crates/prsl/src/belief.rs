@@ -16,7 +16,7 @@ pub enum Normalize {
     /// A sum off by more than [`SUM_TOLERANCE`] is an error.
     #[default]
     Never,
-    /// Every belief is divided by its sum.
+    /// Every belief is divided by its sum; one above 1 in the only category that is given is an error.
     Always,
 }
 
@@ -276,6 +276,20 @@ fn calibrate(calibrator: &dyn Calibrate, belief: &mut [f64]) {
     calibrator.calibrate(&raw, belief);
 }
 
+/// Refuses a belief above 1 in the only category that is given: divided by its sum, it would be 1 whatever it was.
+fn refuse_lone_excess(label: &Label, cells: &[Option<f64>]) -> Result<()> {
+    let mut given = label.categories().iter().zip(cells).filter_map(|(name, cell)| Some((name, (*cell)?)));
+    match (given.next(), given.next()) {
+        (Some((category, value)), None) if value > 1.0 + SUM_TOLERANCE => Err(Error::NotAProbability {
+            what: "belief",
+            label: label.name().to_owned(),
+            category: category.clone(),
+            value,
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Appends one label's belief to `out`, completed and divided by its sum.
 fn complete(label: &Label, cells: &[Option<f64>], normalize: Normalize, out: &mut Vec<f64>) -> Result<()> {
     for (category, value) in label.categories().iter().zip(cells) {
@@ -290,6 +304,7 @@ fn complete(label: &Label, cells: &[Option<f64>], normalize: Normalize, out: &mu
             });
         }
     }
+    refuse_lone_excess(label, cells)?;
     let start = out.len();
     let n_missing = cells.iter().filter(|cell| cell.is_none()).count();
     if n_missing == cells.len() {

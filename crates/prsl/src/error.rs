@@ -86,7 +86,7 @@ pub enum Error {
         wanted: usize,
     },
     /// A number in a distribution that is not a probability.
-    #[error("{what} for `{label}={category}` is {value}, expected a number from 0 to 1")]
+    #[error("{what} for `{label}={category}` is {value}, expected a number from 0 to 1{}", percent_advice(*.value))]
     NotAProbability {
         /// "belief" or "prior".
         what: &'static str,
@@ -390,6 +390,10 @@ fn did_you_mean(name: &Option<String>) -> String {
     name.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
+fn percent_advice(value: f64) -> &'static str {
+    if value > 1.0 && value <= 100.0 { "; divide it by 100 if it is in percent" } else { "" }
+}
+
 fn normalize_advice(what: &str) -> &'static str {
     if what == "belief" { "; correct it, or ask for normalization" } else { "" }
 }
@@ -449,6 +453,12 @@ mod tests {
                 label: text(),
                 category: "rain".to_owned(),
                 value: -0.1,
+            },
+            Error::NotAProbability {
+                what: "belief",
+                label: text(),
+                category: "rain".to_owned(),
+                value: 85.0,
             },
             Error::Sum { what: "belief", label: text(), sum: 0.93 },
             Error::Sum { what: "prior", label: text(), sum: 0.93 },

@@ -44,7 +44,7 @@ pub use explain::{
     Became, CategoryExplanation, Change, Choice, Explainer, Explanation, Influence, JointExplanation,
     LabelExplanation, MOVED, RuleExplanation, RuleKind,
 };
-pub use export::{ExportFormat, export, export_uai_names};
+pub use export::{ExportFormat, export, export_uai_names, export_within};
 pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
 pub use infer::engines;
 pub use infer::{

@@ -337,6 +337,31 @@ fn rows_that_say_nothing_are_refused() {
 }
 
 #[test]
+fn weights_beyond_all_numbers_gave_nan_and_zeros_passed_without_a_word() {
+    let (model, beliefs, truths) = parity(40);
+    let examples = Examples::new(beliefs, truths).unwrap();
+    let weighted = |weight: f64| examples.clone().with_weights(vec![weight; 40]);
+    assert_eq!(
+        weighted(1e308).unwrap_err().to_string(),
+        "row 1 has weight 1e308, more than 1e15; divide all weights by the same number"
+    );
+    assert_eq!(
+        weighted(0.0).unwrap_err().to_string(),
+        "all rows have weight 0, so that none of them counts; give some a weight above 0"
+    );
+    // The largest, beside rows that do not count.
+    let mut weights = vec![0.0; 40];
+    weights[3..9].fill(1e15);
+    let some = examples.clone().with_weights(weights).unwrap();
+    let learned = quick().learn(&model, &some, &some).unwrap();
+    assert!(learned.validation.is_finite() && learned.base_alone.is_finite());
+    // Of the rows apart, none counts.
+    let none = some.select(&[0, 1, 2]);
+    let error = quick().learn(&model, &some, &none).unwrap_err().to_string();
+    assert!(error.starts_with("all rows with a known truth to validate on have weight 0;"), "{error}");
+}
+
+#[test]
 fn one_row_one_class_and_contradictions_have_answers() {
     let (model, beliefs, truths) = parity(1);
     let one = Examples::new(beliefs, truths).unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
 use prsl::engines::Settings;
-use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Sampling};
+use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Limits, Sampling};
 use prsl_data::{BeliefOptions, BeliefReader, Format, TableReader, Target};
 
 use crate::check::Report;
@@ -81,7 +81,7 @@ impl<'a> FirstAct<'a> {
     fn show_check(&self, text: &mut String) -> Result<()> {
         let command = format!("prsl check {}", shell(&self.files.model));
         writeln!(text, "{}", prompt(&command))?;
-        writeln!(text, "{}", indented(&Report::new(&self.file).text(&self.file)))?;
+        writeln!(text, "{}", indented(&Report::new(&self.file, Limits::default()).text(&self.file)))?;
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use anyhow::Result;
 use prsl::learn::{Examples, Learned, Learner, Size};
 use prsl::metrics::{Evaluation, Metric, Truth};
 use prsl::{BeliefMatrix, Evidence, Model, RuleId};
-use prsl_data::BeliefOptions;
 
+use crate::arguments::TableOptions;
 use crate::calibrate;
 use crate::labeled::{self, Rows};
 use crate::learn::VALID_FRACTION;
@@ -52,8 +52,12 @@ impl<'a> SecondAct<'a> {
     pub fn set_up(files: &'a Files) -> Result<Self> {
         write_tables(files)?;
         let base = ModelFile::read(&files.model)?.document.into_model();
-        let Rows { beliefs, truths, .. } =
-            labeled::read_raw(&base, files.shifts.each_ref().map(PathBuf::as_path), options(), None)?;
+        let Rows { beliefs, truths, .. } = labeled::read_raw(
+            &base,
+            files.shifts.each_ref().map(PathBuf::as_path),
+            &TableOptions::default(),
+            None,
+        )?;
         let (activities, missing) = (frequencies(&base, &truths), share_missing(&truths));
         let examples = Examples::new(beliefs, truths)?;
         let learned = learn(&learner(), &base, &examples)?;
@@ -151,7 +155,8 @@ struct Score {
 
 impl Score {
     fn of(model: &Model, [beliefs, truth]: &[PathBuf; 2]) -> Result<Score> {
-        let Rows { beliefs: rows, truths, .. } = labeled::read(model, [beliefs, truth], options(), None)?;
+        let Rows { beliefs: rows, truths, .. } =
+            labeled::read(model, [beliefs, truth], &TableOptions::default(), None)?;
         let scores = Evaluation::of(model, &rows, &truths)?.scores();
         let get = |metric| scores.get(metric).unwrap_or(f64::NAN);
         Ok(Score {
@@ -180,12 +185,9 @@ pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]
 
 /// Rows with their truths, as a model sees them.
 pub fn read(model: &Model, beliefs: &Path, truth: &Path) -> Result<(BeliefMatrix, Vec<Truth>)> {
-    let Rows { beliefs: rows, truths, .. } = labeled::read(model, [beliefs, truth], options(), None)?;
+    let Rows { beliefs: rows, truths, .. } =
+        labeled::read(model, [beliefs, truth], &TableOptions::default(), None)?;
     Ok((rows, truths))
-}
-
-fn options() -> BeliefOptions {
-    BeliefOptions::default()
 }
 
 fn write_tables(files: &Files) -> Result<()> {

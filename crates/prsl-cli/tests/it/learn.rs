@@ -115,8 +115,8 @@ fn what_cannot_be_written_is_told_before_learning() {
     write(&folder, "odd.csv", "left,right\nmaybe,maybe\n");
     let message = "there is no folder";
     refused(&folder, "learn beliefs.csv odd.csv -o nowhere/out.prsl", message);
-    refused(&folder, &format!("{run} -o beliefs.csv"), "it is among what is read; name another file");
-    refused(&folder, &format!("{run} -o ./truth.csv"), "it is among what is read; name another file");
+    refused(&folder, &format!("{run} -o beliefs.csv"), "which is among what is read; name another file");
+    refused(&folder, &format!("{run} -o ./truth.csv"), "which is among what is read; name another file");
     assert_eq!(folder.read("beliefs.csv"), beliefs);
     refused(&folder, &format!("{run} -o out.prsl --checkpoint truth.csv"), "cannot make folder `truth.csv`");
 }
@@ -358,4 +358,35 @@ fn a_report_without_a_folder_is_refused_before_learning() {
     assert_ne!(run.code, 0, "{run}");
     insta::assert_snapshot!(run);
     assert!(!folder.path("learned.prsl").exists());
+}
+
+/// Long before any step is taken: that the groups of so many labels are looked for is counted work, not time.
+#[test]
+fn preparing_ignored_max_seconds() {
+    let names: Vec<String> = (0..500).map(|label| format!("l{label}")).collect();
+    let line = |cell: &dyn Fn(usize) -> String| (0..500).map(cell).collect::<Vec<_>>().join(",") + "\n";
+    let (mut beliefs, mut truth) = (names.join(",") + "\n", names.join(",") + "\n");
+    for row in 0..40 {
+        let is_yes = |label: usize| (row * 7 + label * label) % 3 == 0;
+        beliefs += &line(&|label| if is_yes(label) { "0.7" } else { "0.3" }.to_owned());
+        truth += &line(&|label| u8::from(is_yes(label)).to_string());
+    }
+    let folder = Folder::new(&[("beliefs.csv", &beliefs), ("truth.csv", &truth)]);
+    let run =
+        folder.prsl("learn beliefs.csv truth.csv --rules 1 --width 2 --max-seconds 0 -o out.prsl").done();
+    assert!(run.stdout.contains("with no new rules: 0 rules"), "{run}");
+    assert!(
+        run.stdout.contains("stopped before everything was tried, as asked: this is the best so far"),
+        "{run}"
+    );
+    let model = Model::parse(&folder.read("out.prsl")).unwrap();
+    assert_eq!((model.labels().len(), model.rules().len()), (500, 0));
+}
+
+#[test]
+fn steps_beyond_all_numbers_panicked() {
+    let folder = twins(40);
+    folder
+        .prsl("learn beliefs.csv truth.csv --steps 18446744073709551615 --max-seconds 0 -o out.prsl")
+        .done();
 }

@@ -71,13 +71,13 @@ pub enum CsvProblem {
 #[non_exhaustive]
 pub enum CellProblem {
     /// The text is not a number.
-    #[error("`{}` is not a number", shown(text))]
+    #[error("`{}` is not a number{}", shown(text), missing_advice(text))]
     NotANumber {
         /// The text.
         text: String,
     },
     /// The number is infinite or NaN.
-    #[error("{value} is not a finite number")]
+    #[error("{value} is not a finite number{}", missing_advice(&value.to_string()))]
     NotFinite {
         /// The value.
         value: f64,
@@ -99,8 +99,8 @@ pub enum CellProblem {
     Latent(Box<prsl::Error>),
     /// The text is not a category of the label.
     #[error(
-        "`{}` is not a category of label `{}`, expected {expected}{}",
-        shown(text), shown(label), did_you_mean(suggestion.as_deref())
+        "`{}` is not a category of label `{}`, expected {expected}{}{}",
+        shown(text), shown(label), did_you_mean(suggestion.as_deref()), missing_advice(text)
     )]
     NotACategory {
         /// What was given.
@@ -112,6 +112,25 @@ pub enum CellProblem {
         /// A category of a similar name.
         suggestion: Option<String>,
     },
+}
+
+impl CellProblem {
+    /// The text of the cell, if it is one that often stands for a missing value, such as `NA`.
+    ///
+    /// ```
+    /// use prsl_data::Cell;
+    ///
+    /// assert_eq!(Cell::Text("NA").number().unwrap_err().missing_code().as_deref(), Some("NA"));
+    /// assert_eq!(Cell::Text("o.5").number().unwrap_err().missing_code(), None);
+    /// ```
+    pub fn missing_code(&self) -> Option<String> {
+        let text = match self {
+            CellProblem::NotANumber { text } | CellProblem::NotACategory { text, .. } => text.clone(),
+            CellProblem::NotFinite { value } => value.to_string(),
+            _ => return None,
+        };
+        is_missing_code(&text).then_some(text)
+    }
 }
 
 /// How the columns of a table can fail to fit to a model.
@@ -126,6 +145,27 @@ pub enum ColumnsProblem {
     Unknown {
         /// The columns, and what may be meant.
         columns: Vec<(String, Option<String>)>,
+    },
+    /// Not one column that the model knows, each with a similar name that it knows.
+    #[error(
+        "the model knows none of the columns{}; correct their names, or take another table",
+        only(columns)
+    )]
+    NoneKnown {
+        /// The columns, and what may be meant.
+        columns: Vec<(String, Option<String>)>,
+    },
+    /// A text that stands for a missing value is also the name of a category.
+    #[error(
+        "`{}` cannot stand for a missing value, as it is a category of label `{}`; rename the category, or leave such cells empty",
+        shown(code),
+        shown(label)
+    )]
+    MissingIsCategory {
+        /// The text.
+        code: String,
+        /// The label.
+        label: String,
     },
     /// The column of weights is not there.
     #[error("there is no column `{}` with weights", shown(column))]
@@ -429,6 +469,23 @@ pub(crate) fn did_you_mean(suggestion: Option<&str>) -> String {
     suggestion.map(|name| format!("; did you mean `{}`?", shown(name))).unwrap_or_default()
 }
 
+/// Texts by which other programs say that a value is missing, in lower case.
+const MISSING_CODES: [&str; 13] =
+    ["na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing", "unknown"];
+
+/// Whether a text probably stands for a missing value.
+pub(crate) fn is_missing_code(text: &str) -> bool {
+    MISSING_CODES.iter().any(|code| text.eq_ignore_ascii_case(code))
+}
+
+fn missing_advice(text: &str) -> &'static str {
+    if is_missing_code(text) {
+        "; if it stands for a missing value, leave the cell empty or list it as such"
+    } else {
+        ""
+    }
+}
+
 /// The text on one line, shortened so that a message stays one.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;
@@ -444,13 +501,26 @@ pub(crate) fn listed(names: &[String], separator: &str) -> String {
     names.iter().map(|name| format!("`{}`", shown(name))).collect::<Vec<_>>().join(separator)
 }
 
-fn unknown(columns: &[(String, Option<String>)]) -> String {
+/// Columns with what may be meant, the first ones if they are many.
+fn suggested(columns: &[(String, Option<String>)]) -> String {
+    const MOST: usize = 20;
     let one = |(name, suggestion): &(String, Option<String>)| match suggestion {
         Some(suggestion) => format!("`{}` (did you mean `{}`?)", shown(name), shown(suggestion)),
         None => format!("`{}`", shown(name)),
     };
-    let names = columns.iter().map(one).collect::<Vec<_>>().join(", ");
-    format!("{} {names}", if columns.len() == 1 { "column" } else { "columns" })
+    let names = columns.iter().take(MOST).map(one).collect::<Vec<_>>().join(", ");
+    match columns.len().saturating_sub(MOST) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}
+
+fn unknown(columns: &[(String, Option<String>)]) -> String {
+    format!("{} {}", if columns.len() == 1 { "column" } else { "columns" }, suggested(columns))
+}
+
+fn only(columns: &[(String, Option<String>)]) -> String {
+    if columns.is_empty() { String::new() } else { format!(", which are {}", suggested(columns)) }
 }
 
 fn cells(n: usize) -> String {

@@ -145,7 +145,7 @@ fn unknown_columns_are_listed_with_suggestions() {
          `hihg` (did you mean `high`?); correct the names, or ask to ignore extra columns"
     );
     assert_eq!(
-        message("id\n1\n"),
+        message("id,alarm\n1,0.5\n"),
         "`b.csv`: the model does not know column `id`; correct the names, or ask to ignore extra columns"
     );
     assert_eq!(
@@ -231,16 +231,20 @@ fn what_is_no_belief_is_always_refused() {
             refused("alarm,high\n0.5,\n0.5,-0.1\n"),
             "`b.csv`, row 2, column `high`: a belief of -0.1, expected a number from 0 to 1"
         );
+        let advice = "; if it stands for a missing value, leave the cell empty or list it as such";
         for text in ["nan", "NaN", "inf", "-inf", "1e999", "yes", "0x1"] {
+            let advice = if text.eq_ignore_ascii_case("nan") { advice } else { "" };
             assert_eq!(
                 refused(&format!("high\n{text}\n")),
-                format!("`b.csv`, row 1, column `high`: `{text}` is not a number")
+                format!("`b.csv`, row 1, column `high`: `{text}` is not a number{advice}")
             );
         }
         assert_eq!(
             refused("alarm\nnan\n"),
-            "`b.csv`, row 1, column `alarm`: `nan` is not a category of label `alarm`, \
-             expected `yes`, `no` or the probability of `yes`"
+            format!(
+                "`b.csv`, row 1, column `alarm`: `nan` is not a category of label `alarm`, \
+                 expected `yes`, `no` or the probability of `yes`{advice}"
+            )
         );
         assert_eq!(
             refused("alarm\nYes\n"),
@@ -254,8 +258,9 @@ fn what_is_no_belief_is_always_refused() {
         for (value, shown) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
             for column in ["high", "alarm"] {
                 let error = read(&model(), parquet(column, &[0.5, value]), options).unwrap_err().to_string();
+                let advice = if value.is_nan() { advice } else { "" };
                 let expected =
-                    format!("`b.parquet`, row 2, column `{column}`: {shown} is not a finite number");
+                    format!("`b.parquet`, row 2, column `{column}`: {shown} is not a finite number{advice}");
                 assert_eq!(error, expected);
             }
         }
@@ -324,12 +329,101 @@ fn other_truths_are_refused() {
 #[test]
 fn truths_need_labels_as_columns() {
     assert_eq!(
-        truth_message("hand,id\nlow,1\n"),
+        truth_message("hand,id,alarm\nlow,1,yes\n"),
         "`b.csv`: the model does not know columns `hand` (did you mean `hands`?), `id`; \
          correct the names, or ask to ignore extra columns"
     );
     let rows = truths("id,alarm,hands=high\n1,yes,0.5\n", TruthOptions { ignore_extra: true }).unwrap();
     assert_eq!(rows, [[None, Some(0), None]]);
+}
+
+/// With and without normalization, from tables and from evidence.
+#[test]
+fn percent_values_became_1_in_silence() {
+    for options in [STRICT, NORMALIZE] {
+        let error = |text: &str| read(&model(), csv(text), options).unwrap_err().to_string();
+        assert_eq!(
+            error("alarm\n0.5\n85\n"),
+            "`b.csv`, row 2: belief for `alarm=yes` is 85, expected a number from 0 to 1; divide it by 100 if it is in percent"
+        );
+        assert!(error("hands=low\n30\n").contains("belief for `hands=low` is 30"));
+        assert!(
+            error("alarm=no\n850\n").ends_with("belief for `alarm=no` is 850, expected a number from 0 to 1")
+        );
+    }
+    let evidence = Evidence::new().belief("alarm", [85.0]);
+    assert!(model().row(&evidence).unwrap_err().to_string().contains("in percent"));
+    // What is given in full, or rounded, is as good as before.
+    let read = |text: &str| read(&model(), csv(text), NORMALIZE).unwrap();
+    assert_eq!(read("alarm=yes,alarm=no\n75,25\n")[0][3..5], [0.75, 0.25]);
+    assert_eq!(read("alarm\n1.0000001\n")[0][3..5], [1.0, 0.0]);
+}
+
+#[test]
+fn a_table_without_any_known_column_was_answered_from_priors() {
+    for options in [STRICT, IGNORE_EXTRA] {
+        let error = read(&model(), csv("id,alram\n1,0.5\n"), options).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "`b.csv`: the model knows none of the columns, which are `id`, `alram` (did you mean `alarm`?); \
+             correct their names, or take another table"
+        );
+    }
+    let error = truths("id\n1\n", TruthOptions { ignore_extra: true }).unwrap_err().to_string();
+    assert!(error.contains("the model knows none of the columns, which are `id`;"), "{error}");
+    // A column of weights says nothing about labels.
+    let options = TruthOptions { ignore_extra: true };
+    let error = TruthReader::weighted(&model(), csv("id,weight\n1,1\n"), options, "weight").unwrap_err();
+    assert!(error.to_string().contains("none of the columns"), "{error}");
+    let many: Vec<String> = (0..1000).map(|column| format!("column{column}")).collect();
+    let error = read(&model(), csv(&format!("{}\n", many.join(","))), STRICT).unwrap_err().to_string();
+    assert!(error.contains("`column19` and 980 more;"), "{error}");
+}
+
+#[test]
+fn a_missing_value_code_suggested_a_category() {
+    for code in ["NA", "NaN", "null", "?", "n/a", "-", "None"] {
+        let advice = "; if it stands for a missing value, leave the cell empty or list it as such";
+        assert_eq!(
+            truth_message(&format!("alarm\n{code}\n")),
+            format!(
+                "`b.csv`, row 1, column `alarm`: `{code}` is not a category of label `alarm`, \
+                 expected `yes`, `no`, 1 or 0, true or false{advice}"
+            )
+        );
+        assert_eq!(
+            message(&format!("hands=low\n{code}\n")),
+            format!("`b.csv`, row 1, column `hands=low`: `{code}` is not a number{advice}")
+        );
+    }
+}
+
+#[test]
+fn listed_codes_are_missing_values() {
+    let table = |text: &str| csv(text).with_missing(["NA", "?", " -999 "]);
+    let found = read(&model(), table("hands,alarm\nNA,0.3\nlow,?\n,-999\n"), STRICT).unwrap();
+    assert_eq!(found[0][3..5], [0.3, 0.7]);
+    assert_eq!(found[1][..5], [0.0, 0.0, 1.0, 0.1, 0.9]);
+    assert_eq!(found[2][3..5], [0.1, 0.9]);
+    let mut reader =
+        TruthReader::new(&model(), table("hands,alarm\nNA,1\nlow,?\n"), TruthOptions::default()).unwrap();
+    assert_eq!(reader.next_chunk(10).unwrap().unwrap(), [[None, Some(0), None], [Some(2), None, None]]);
+    // What is not listed stays what it is.
+    assert!(read(&model(), table("alarm\nna\n"), STRICT).is_err());
+    // Numbers of Parquet files are what they are written like.
+    let table = parquet("alarm", &[0.5, -999.0, f64::NAN]).with_missing(["NaN", "-999"]);
+    let alarm: Vec<_> = read(&model(), table, STRICT).unwrap().iter().map(|row| row[3]).collect();
+    assert_eq!(alarm, [0.5, 0.1, 0.1]);
+}
+
+#[test]
+fn a_category_cannot_stand_for_a_missing_value() {
+    let expected = "`b.csv`: `no` cannot stand for a missing value, as it is a category of label `alarm`; \
+                    rename the category, or leave such cells empty";
+    let error = read(&model(), csv("alarm\n0.5\n").with_missing(["NA", "no"]), STRICT).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    let table = csv("alarm\nyes\n").with_missing(["no"]);
+    assert_eq!(TruthReader::new(&model(), table, TruthOptions::default()).unwrap_err().to_string(), expected);
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn only_decimal_numbers_are_numbers() {
     }
     for text in ["nan", "NaN", "inf", "-infinity", "0x10", "1_000", "1e999", "0,5", "e", "-", "½"] {
         let problem = Cell::Text(text).number().unwrap_err();
-        assert_eq!(problem.to_string(), format!("`{text}` is not a number"));
+        assert!(problem.to_string().starts_with(&format!("`{text}` is not a number")), "{problem}");
     }
     assert!(Cell::Number(f64::NAN).number().is_err());
 }

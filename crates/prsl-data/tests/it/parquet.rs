@@ -3,20 +3,28 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float32Array, Int8Array, LargeStringArray,
-    NullArray, RecordBatch, StringArray, StringViewArray, UInt64Array,
+    ArrayRef, BooleanArray, Date32Array, Decimal32Array, Decimal64Array, Decimal128Array, Decimal256Array,
+    DictionaryArray, Float32Array, Float64Array, Int8Array, LargeStringArray, NullArray, RecordBatch,
+    StringArray, StringViewArray, UInt64Array,
 };
-use arrow::datatypes::Int16Type;
+use arrow::datatypes::{Int16Type, i256};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 use prsl_data::{Cell, TableReader};
 
 fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    compressed(columns, Compression::UNCOMPRESSED)
+}
+
+fn compressed(columns: Vec<(&str, ArrayRef)>, compression: Compression) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, array)| (name, array, true)),
     )
     .unwrap();
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     bytes
@@ -82,4 +90,53 @@ fn cut_off_files_are_refused() {
         let error = TableReader::parquet(&bytes[..length], "t.parquet").unwrap_err().to_string();
         assert!(error.starts_with("`t.parquet` cannot be read as parquet: "), "{error}");
     }
+}
+
+#[test]
+fn gzip_lz4_and_brotli_were_not_read() {
+    let numbers: Vec<f64> = (0..1000).map(|row| f64::from(row % 7) / 7.0).collect();
+    for compression in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(GzipLevel::default()),
+        Compression::BROTLI(BrotliLevel::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(ZstdLevel::default()),
+    ] {
+        let bytes = compressed(vec![("rain", Arc::new(Float64Array::from(numbers.clone())))], compression);
+        let mut table = TableReader::parquet(bytes, "t.parquet").unwrap();
+        let chunk = table.read_chunk(1000).unwrap().unwrap();
+        let found: Vec<_> = (0..1000).map(|row| chunk.cell(row, 0).number().unwrap().unwrap()).collect();
+        assert_eq!(found, numbers, "{compression}");
+    }
+}
+
+#[test]
+fn decimals_were_not_read() {
+    let bytes = file(vec![
+        ("a", Arc::new(Decimal32Array::from(vec![Some(85), None]).with_precision_and_scale(9, 2).unwrap())),
+        ("b", Arc::new(Decimal64Array::from(vec![Some(-1), None]).with_precision_and_scale(18, 18).unwrap())),
+        (
+            "c",
+            Arc::new(
+                Decimal128Array::from(vec![Some(10_i128.pow(37) / 3), None])
+                    .with_precision_and_scale(38, 37)
+                    .unwrap(),
+            ),
+        ),
+        (
+            "d",
+            Arc::new(
+                Decimal256Array::from(vec![Some(i256::from_i128(7)), None])
+                    .with_precision_and_scale(76, 1)
+                    .unwrap(),
+            ),
+        ),
+    ]);
+    let mut table = TableReader::parquet(bytes, "t.parquet").unwrap();
+    let chunk = table.read_chunk(10).unwrap().unwrap();
+    let row: Vec<_> = (0..4).map(|column| chunk.cell(0, column)).collect();
+    assert_eq!(row, [0.85, -1e-18, 1.0 / 3.0, 0.7].map(Cell::Number));
+    assert!((0..4).all(|column| chunk.cell(1, column) == Cell::Missing));
 }

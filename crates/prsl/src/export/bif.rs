@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::network::{Choice, Piece, Table, advance, choice, pieces};
 use super::{complement, number};
 use crate::error::Result;
+use crate::infer::Limits;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::names::Names;
@@ -14,8 +15,8 @@ use crate::text::print;
 const KEYWORDS: [&str; 8] =
     ["network", "variable", "probability", "property", "type", "discrete", "default", "table"];
 
-pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
-    let (pieces, choice) = (pieces(model)?, choice(model)?);
+pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String> {
+    let (pieces, choice) = (pieces(model, limits)?, choice(model, limits)?);
     let names = Identifiers::new(model, &pieces);
     let mut text = header(model, &names);
     for label in model.label_ids() {

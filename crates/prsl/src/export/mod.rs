@@ -10,6 +10,7 @@ mod uai;
 
 use crate::error::Result;
 use crate::evidence::Evidence;
+use crate::infer::Limits;
 use crate::model::Model;
 
 pub use uai::export_uai_names;
@@ -106,10 +107,31 @@ impl ExportFormat {
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub fn export(model: &Model, evidence: &Evidence, format: ExportFormat) -> Result<String> {
+    export_within(model, evidence, format, Limits::default())
+}
+
+/// The same with tables that take at most so much memory; only UAI and BIF have any.
+///
+/// ```
+/// use prsl::{Evidence, ExportFormat, Limits, Model};
+///
+/// let model = Model::parse("label a\nlabel b\nrule 0.9: a <-> b")?;
+/// let limits = Limits { memory: 100 };
+/// let error = prsl::export_within(&model, &Evidence::new(), ExportFormat::Uai, limits).unwrap_err();
+/// assert_eq!(error.kind(), "TooCostly");
+/// assert!(prsl::export_within(&model, &Evidence::new(), ExportFormat::ProbLog, limits).is_ok());
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub fn export_within(
+    model: &Model,
+    evidence: &Evidence,
+    format: ExportFormat,
+    limits: Limits,
+) -> Result<String> {
     let row = model.row(evidence)?;
     match format {
-        ExportFormat::Uai => uai::write(model, &row),
-        ExportFormat::Bif => bif::write(model, &row),
+        ExportFormat::Uai => uai::write(model, &row, limits),
+        ExportFormat::Bif => bif::write(model, &row, limits),
         ExportFormat::ProbLog => problog::write(model, &row),
         ExportFormat::Dot => Ok(dot::write(model, &row)),
     }

@@ -3,6 +3,8 @@
 use crate::combination::Combination;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
+use crate::infer::Limits;
+use crate::infer::junction_tree::plan::bytes;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::rule::{Body, Rule, RuleId};
@@ -11,6 +13,8 @@ use crate::rule::{Body, Rule, RuleId};
 const CHAIN_FROM: f64 = (1u32 << 10) as f64;
 /// The largest table.
 const MAX_ENTRIES: f64 = (1u32 << 20) as f64;
+/// What each entry of a table takes in bytes: the number, and its digits in the text.
+const ENTRY_BYTES: f64 = 32.0;
 /// All tables together.
 const MAX_TOTAL: f64 = (1u32 << 24) as f64;
 /// How many nodes of formulas are evaluated to fill the tables of one model.
@@ -79,7 +83,7 @@ impl Choice<'_> {
 }
 
 /// The factor of typical combinations, if there are any.
-pub(super) fn choice(model: &Model) -> Result<Option<Choice<'_>>> {
+pub(super) fn choice(model: &Model, limits: Limits) -> Result<Option<Choice<'_>>> {
     let combinations = model.typical();
     if combinations.is_empty() {
         return Ok(None);
@@ -93,31 +97,52 @@ pub(super) fn choice(model: &Model) -> Result<Option<Choice<'_>>> {
             advice: "keep those of the largest weights".to_owned(),
         });
     }
+    check_memory(entries, limits, || format!("the {} typical combinations", combinations.len()))?;
     let weights = std::iter::once(1.0).chain(combinations.iter().map(Combination::weight)).collect();
     Ok(Some(Choice { combinations, weights }))
 }
 
+/// A rule as a chain, if its table would be too large and it can be one.
+pub(super) fn chain_of(model: &Model, rule: &Rule) -> Option<Chain> {
+    if n_entries(model, &rule.scope()) > CHAIN_FROM { chain(model, rule) } else { None }
+}
+
+fn n_entries(model: &Model, scope: &[LabelId]) -> f64 {
+    scope.iter().map(|&label| model.label(label).n_categories() as f64).product()
+}
+
+fn check_memory(entries: f64, limits: Limits, of: impl Fn() -> String) -> Result<()> {
+    if entries * ENTRY_BYTES <= limits.memory as f64 {
+        return Ok(());
+    }
+    Err(Error::TooCostly {
+        what: format!("an export with tables for {}", of()),
+        needed: format!("{} for {entries:.0} entries", bytes(entries * ENTRY_BYTES)),
+        limit: bytes(limits.memory as f64),
+        advice: "raise the memory limit, or export to ProbLog, which needs no tables".to_owned(),
+    })
+}
+
 /// Every rule as a piece, in order.
-pub(super) fn pieces(model: &Model) -> Result<Vec<Piece>> {
+pub(super) fn pieces(model: &Model, limits: Limits) -> Result<Vec<Piece>> {
     let mut assignment = vec![0; model.labels().len()];
     let (mut total, mut work) = (0.0, 0.0);
     model
         .rule_ids()
         .map(|id| {
             let rule = model.rule(id);
-            let mut scope = rule.scope();
-            scope.sort_unstable();
-            let entries: f64 = scope.iter().map(|&label| model.label(label).n_categories() as f64).product();
-            if entries > CHAIN_FROM
-                && let Some(chain) = chain(model, rule)
-            {
+            if let Some(chain) = chain_of(model, rule) {
                 return Ok(Piece::Chain(chain));
             }
+            let mut scope = rule.scope();
+            scope.sort_unstable();
+            let entries = n_entries(model, &scope);
             total += entries;
             work += entries * size(rule) as f64;
             if entries > MAX_ENTRIES || total > MAX_TOTAL || work > MAX_WORK {
                 return Err(too_costly(model, id, entries));
             }
+            check_memory(total, limits, || format!("the rules up to `{}`", model.rule_name(id)))?;
             Ok(Piece::Table(table(model, rule, scope, &mut assignment)))
         })
         .collect()

@@ -6,6 +6,7 @@ use super::network::choice;
 use super::{complement, number};
 use crate::error::{Error, Result};
 use crate::formula::{Atom, Bound, Formula, Node};
+use crate::infer::Limits;
 use crate::label::{CategoryId, Label};
 use crate::model::Model;
 use crate::names::Names;
@@ -127,7 +128,7 @@ impl Program<'_> {
     /// Which combination it is, if any: the labels have to agree with it.
     fn typical(&mut self, names: &Names<'_>) -> Result<()> {
         let model = self.model;
-        let Some(choice) = choice(model)? else { return Ok(()) };
+        let Some(choice) = choice(model, Limits::default())? else { return Ok(()) };
         let probabilities = choice.probabilities();
         if probabilities[0] < MIN_PROBABILITY {
             return Err(Error::TooCostly {

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::network::{Piece, choice, pieces};
+use super::network::{Piece, chain_of, choice, pieces};
 use super::number;
 use crate::error::Result;
+use crate::infer::Limits;
 use crate::model::Model;
 use crate::text::print;
 
@@ -17,13 +18,13 @@ struct Factor {
     values: Vec<f64>,
 }
 
-pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
+pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String> {
     let mut cardinalities: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
     let mut factors: Vec<Factor> = model
         .label_ids()
         .map(|label| Factor { scope: vec![label.index()], values: row[model.block(label)].to_vec() })
         .collect();
-    for piece in pieces(model)? {
+    for piece in pieces(model, limits)? {
         match piece {
             Piece::Table(table) if table.scope.is_empty() && !cardinalities.is_empty() => {
                 // A constant, which readers expect to have a scope.
@@ -57,7 +58,7 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
             }
         }
     }
-    if let Some(choice) = choice(model)? {
+    if let Some(choice) = choice(model, limits)? {
         let variable = cardinalities.len();
         let states = 0..choice.weights.len();
         cardinalities.push(states.len());
@@ -127,8 +128,8 @@ pub fn export_uai_names(model: &Model) -> Result<String> {
         }
     }
     let mut variable = model.labels().len();
-    for (rule, piece) in pieces(model)?.iter().enumerate() {
-        let Piece::Chain(chain) = piece else { continue };
+    for (rule, body) in model.rules().iter().enumerate() {
+        let Some(chain) = chain_of(model, body) else { continue };
         for (label, _) in &chain.links {
             let name = format!("rule {} up to {}", rule + 1, print::name(model.label(*label).name()));
             line("auxiliary", variable, 0, &name, "silent");

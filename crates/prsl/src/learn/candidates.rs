@@ -35,7 +35,7 @@ impl Learner {
     pub(crate) fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
         let mut sizes: Vec<Size> = self.sizes.iter().map(|size| size.at_most(base.labels().len())).collect();
         let others = sizes.split_off(1);
-        sizes.extend(others.into_iter().filter(|size| is_affordable(*size, base, train)));
+        sizes.extend(others.into_iter().filter(|size| self.is_affordable(*size, base, train)));
         sizes
     }
 
@@ -50,7 +50,7 @@ impl Learner {
         train: &Examples,
     ) -> Option<Candidate> {
         let n_labels = base.labels().len();
-        let widen = |size: Size| size.widened(n_labels).filter(|size| is_affordable(*size, base, train));
+        let widen = |size: Size| size.widened(n_labels).filter(|size| self.is_affordable(*size, base, train));
         let [first, plain, wide, given] = self.stages(done);
         let is_at = |later: &[&[Climb]]| later.iter().all(|stage| stage.is_empty());
         let next = |from: usize, tried: &[Climb], patience: usize| {
@@ -129,12 +129,16 @@ impl Learner {
         }
         chosen.expect("a candidate at least")
     }
-}
 
-/// Whether the rows can tell something about a size: not too many numbers to learn, and not too large tables.
-fn is_affordable(size: Size, base: &Model, train: &Examples) -> bool {
-    let most = n_rare(train) / RARE_TRUTHS;
-    size.n_parameters(base).is_none_or(|n| n <= most) && size.n_entries(base) <= MAX_ENTRIES
+    /// Whether the rows can tell something about a size: not too many numbers to learn, and not too large tables.
+    fn is_affordable(&self, size: Size, base: &Model, train: &Examples) -> bool {
+        let most = n_rare(train) / RARE_TRUTHS;
+        let n_entries = size.n_entries(base);
+        let n_grouped = if size.has_groups() { base.labels().len() } else { 0 };
+        size.n_parameters(base).is_none_or(|n| n <= most)
+            && n_entries <= MAX_ENTRIES
+            && self.fits(n_grouped, n_entries)
+    }
 }
 
 /// How many known truths are not the most frequent category of their label: what there is to learn rules from.

@@ -124,7 +124,8 @@ impl Climb {
         self.step >= pace.steps || self.step - self.best_step >= pace.patience
     }
 
-    fn look(&mut self, task: &Task, valid: &Rows, training: Option<f64>) {
+    /// Looks at the validation rows.
+    pub(crate) fn look(&mut self, task: &Task, valid: &Rows, training: Option<f64>) {
         let validation = task.problem.mean(&self.parameters, valid);
         self.curve.push(Look { step: self.step, training, validation });
         if validation > self.best_validation {

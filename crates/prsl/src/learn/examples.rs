@@ -6,6 +6,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::watch::{Watch, never};
 use crate::belief::BeliefMatrix;
 use crate::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 use crate::error::{Error, Result};
@@ -14,6 +15,10 @@ use crate::model::Model;
 
 /// A classifier that believes less in something is sure of the opposite.
 const SURE: f64 = 1e-6;
+/// Operations on numbers that a calibrator takes for each row and category, about.
+const FIT_WORK: usize = 1000;
+/// The largest weight of a row. Beside a larger one, rows of weight 1 are lost to rounding.
+const MAX_WEIGHT: f64 = 1e15;
 
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///
@@ -61,13 +66,24 @@ impl Examples {
         Ok(Self { beliefs, truths, weights })
     }
 
-    /// The same rows, which count as much as these weights say.
+    /// The same rows, which count as much as these weights say: numbers from 0 to 1e15, at least one of them above 0.
     pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
-        if weights.len() != self.n_rows()
-            || weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite()))
-        {
-            let problem = format!("{} rows need as many weights, finite and not below 0", self.n_rows());
+        let n_rows = self.n_rows();
+        if weights.len() != n_rows || weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite())) {
+            let problem = format!("{n_rows} rows need as many weights, finite and not below 0");
             return Err(Error::Examples { problem });
+        }
+        if let Some(row) = weights.iter().position(|weight| *weight > MAX_WEIGHT) {
+            let problem = format!(
+                "row {} has weight {:e}, more than {MAX_WEIGHT:e}; divide all weights by the same number",
+                row + 1,
+                weights[row]
+            );
+            return Err(Error::Examples { problem });
+        }
+        if n_rows > 0 && weights.iter().all(|weight| *weight == 0.0) {
+            let problem = "all rows have weight 0, so that none of them counts; give some a weight above 0";
+            return Err(Error::Examples { problem: problem.to_owned() });
         }
         self.weights = weights;
         Ok(self)
@@ -104,6 +120,16 @@ impl Examples {
     ///
     /// Where at most one category was ever true, a calibrator would be sure of it: there beliefs are only kept from 0 and 1.
     pub fn calibrated(&self, model: &Model, method: CalibrationMethod) -> Result<Model> {
+        self.calibrated_while(model, method, &mut Watch::new(&mut never()))
+    }
+
+    /// The same for as many labels as the watch allows.
+    pub(crate) fn calibrated_while(
+        &self,
+        model: &Model,
+        method: CalibrationMethod,
+        watch: &mut Watch,
+    ) -> Result<Model> {
         let mut builder = model.edit();
         for id in model.label_ids().filter(|id| model.label(*id).classifier().is_some()) {
             let label = model.label(id);
@@ -113,6 +139,9 @@ impl Examples {
                     .fit(method.suited_to(label.n_categories()))?,
             };
             builder = builder.calibrator(label.name(), calibrator);
+            if !watch.goes_on(self.n_rows() * label.n_categories() * FIT_WORK) {
+                break;
+            }
         }
         builder.build()
     }

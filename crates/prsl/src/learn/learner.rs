@@ -12,8 +12,10 @@ use super::objective::Problem;
 use super::paper::Paper;
 use super::readable::{Readable, readable};
 use super::task::{Bases, Candidate, Size, Task};
+use super::watch::{Watch, never};
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
+use crate::infer::Limits;
 use crate::label::Label;
 use crate::model::Model;
 
@@ -75,6 +77,9 @@ pub struct Learner {
     pub gradients: Gradients,
     /// For [`Size::Paper`].
     pub paper: Paper,
+    /// Bytes for how far each two labels go together, and for the tables of groups of labels. Sizes that need more are left
+    /// out, or refused if there are no others.
+    pub memory: u64,
     /// Draws where rules begin, and batches.
     pub seed: u64,
 }
@@ -100,6 +105,7 @@ impl Default for Learner {
             relearn: false,
             gradients: Gradients::Exact,
             paper: Paper::default(),
+            memory: Limits::default().memory,
             seed: 1,
         }
     }
@@ -110,6 +116,9 @@ const STEPS: [usize; 2] = [2000, 40];
 const PATIENCE: [usize; 2] = [400, 8];
 /// So many rules about a group, or in all, at most.
 const MAX_RULES: usize = 100;
+/// What there is before anything is learned.
+const NOTHING: Candidate = Candidate { size: Size::NOTHING, typical: false, calibrated: true };
+
 /// How beliefs are calibrated while rules are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calibrating {
@@ -214,6 +223,9 @@ pub struct Learned {
     pub base_alone: f64,
     /// For each rule of the model: what the validation rows lose without it.
     pub gains: Vec<f64>,
+    /// Whether it was told to stop before everything had been tried; the model is the best so far, at least the base with what
+    /// calibrators there were.
+    pub is_stopped: bool,
 }
 
 /// How far learning has come, for progress bars and for going on after a stop.
@@ -266,7 +278,8 @@ impl Learner {
         self.learn_observed(base, train, valid, Progress::new(), &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same, taken up where it was left, and told every few steps how far it has come; with `Break` it ends with the best so far.
+    /// The same, taken up where it was left, and told every few steps, and while it prepares them, how far it has come; with `Break`
+    /// it ends with the best so far.
     pub fn learn_observed(
         &self,
         base: &Model,
@@ -285,13 +298,20 @@ impl Learner {
         if *progress.fingerprint.get_or_insert(fingerprint) != fingerprint {
             return Err(of_another_run());
         }
-        let calibrated = self.calibrated(base, train)?;
-        let bases = &Bases { given: train.cautious(&valid.cautious(base)?)?, calibrated };
+        let mut ask = || observe(&progress);
+        let mut watch = Watch::new(&mut ask);
+        let calibrated = self.calibrated(base, train, &mut watch)?;
+        let mut is_stopped = watch.is_over();
+        let bases = &Bases::new(train.cautious(&valid.cautious(base)?)?, calibrated);
         let hidden = Hidden::new(&bases.calibrated, train);
         let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
         let sizes = self.affordable(base, train);
-        while let Some(candidate) = self.next(&sizes, &progress.done, base, train) {
-            let mut task = Task::new(self, candidate, bases, train)?;
+        while !is_stopped && let Some(candidate) = self.next(&sizes, &progress.done, base, train) {
+            let mut ask = || observe(&progress);
+            let Some(mut task) = Task::new(self, candidate, bases, train, &mut Watch::new(&mut ask))? else {
+                is_stopped = true;
+                break;
+            };
             let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
             let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
             if climb.candidate != candidate || climb.parameters.len() != task.start.parameters.len() {
@@ -306,11 +326,27 @@ impl Learner {
                 climb = progress.current.take().expect("it was put there");
             }
             progress.done.push(climb);
-            if flow.is_break() {
-                break;
-            }
+            is_stopped = flow.is_break();
         }
-        self.finish(bases, [train, valid], &progress.done)
+        if progress.done.is_empty() {
+            progress.done.push(self.nothing_yet(bases, train, valid)?);
+        }
+        Ok(Learned { is_stopped, ..self.finish(bases, [train, valid], &progress.done)? })
+    }
+
+    /// The base with its calibrators, as it is before anything is learned.
+    fn nothing_yet(&self, bases: &Bases, train: &Examples, valid: &Examples) -> Result<Climb> {
+        let task = self.whole_task(NOTHING, bases, train)?;
+        let mut climb = Climb::new(NOTHING, &task.start);
+        climb.look(&task, &task.problem.rows(valid, false), None);
+        Ok(climb)
+    }
+
+    /// A task that takes the time it needs.
+    fn whole_task(&self, candidate: Candidate, bases: &Bases, train: &Examples) -> Result<Task> {
+        let mut never = never();
+        let task = Task::new(self, candidate, bases, train, &mut Watch::new(&mut never))?;
+        Ok(task.expect("nobody says to stop"))
     }
 
     /// How many steps a candidate takes at most.
@@ -331,8 +367,14 @@ impl Learner {
     fn check(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<()> {
         let advice = "; more rows are needed, or some to validate on";
         for (examples, which, advice) in [(train, "to learn from", ""), (valid, "to validate on", advice)] {
-            if examples.truths().iter().flatten().flatten().next().is_none() {
+            let known = examples.truths().iter().zip(examples.weights());
+            let mut known = known.filter(|(truths, _)| truths.iter().any(Option::is_some)).peekable();
+            if known.peek().is_none() {
                 let problem = format!("there are no rows with a known truth {which}{advice}");
+                return Err(Error::Examples { problem });
+            }
+            if known.all(|(_, weight)| *weight == 0.0) {
+                let problem = format!("all rows with a known truth {which} have weight 0{advice}");
                 return Err(Error::Examples { problem });
             }
             if !are_about_the_same(examples.beliefs().model(), base) {
@@ -403,11 +445,11 @@ impl Learner {
     }
 
     /// The base with calibrators that are fitted alone, unless it is calibrated already.
-    fn calibrated(&self, base: &Model, train: &Examples) -> Result<Model> {
+    fn calibrated(&self, base: &Model, train: &Examples, watch: &mut Watch) -> Result<Model> {
         match self.calibrate {
             Calibrating::Given => Ok(base.clone()),
-            Calibrating::Alone(method) => train.calibrated(base, method),
-            Calibrating::Joint => train.calibrated(base, CalibrationMethod::Platt),
+            Calibrating::Alone(method) => train.calibrated_while(base, method, watch),
+            Calibrating::Joint => train.calibrated_while(base, CalibrationMethod::Platt, watch),
         }
     }
 
@@ -419,7 +461,7 @@ impl Learner {
         climbs: &[Climb],
     ) -> Result<Vec<(Problem, Vec<f64>)>> {
         let scored = |climb: &Climb| {
-            let mut task = Task::new(self, climb.candidate, bases, train)?;
+            let mut task = self.whole_task(climb.candidate, bases, train)?;
             task.settle(&mut climb.best.clone())?;
             let scores = task.problem.log_likelihoods(&climb.best, &task.problem.rows(valid, false));
             Ok((task.problem, scores))
@@ -452,6 +494,7 @@ impl Learner {
             )?,
             base_alone: self.baseline(&bases.calibrated, train, valid, self.calibrate)?,
             gains,
+            is_stopped: false,
         })
     }
 
@@ -464,9 +507,8 @@ impl Learner {
         calibrate: Calibrating,
     ) -> Result<f64> {
         let settings = Self { calibrate, learn_probabilities: false, relearn: false, ..self.clone() };
-        let nothing = Candidate { size: Size::NOTHING, typical: false, calibrated: true };
-        let bases = Bases { given: base.clone(), calibrated: base.clone() };
-        let Task { problem, start, .. } = Task::new(&settings, nothing, &bases, train)?;
+        let bases = Bases::new(base.clone(), base.clone());
+        let Task { problem, start, .. } = settings.whole_task(NOTHING, &bases, train)?;
         Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
     }
 }

@@ -25,6 +25,7 @@ mod sweep;
 mod table;
 mod task;
 mod typical;
+mod watch;
 mod wide;
 
 pub use climb::{LOOK, Look};

@@ -210,6 +210,7 @@ pub(crate) fn loopy_tree(sizes: &[usize], scopes: &[Vec<usize>]) -> Result<Cliqu
 mod tests {
     use super::super::climb::{Climb, Pace};
     use super::super::task::{Bases, Candidate, Size, Task};
+    use super::super::watch::{Watch, never};
     use super::super::{Examples, Learner};
     use super::*;
     use crate::{BeliefMatrix, Model, Normalize};
@@ -232,11 +233,13 @@ mod tests {
         }
         let examples = Examples::new(beliefs, truths).unwrap();
         let candidate = Candidate { size: Size::Paper { rules: 8 }, typical: false, calibrated: true };
-        let bases = Bases { given: model.clone(), calibrated: model };
+        let bases = Bases::new(model.clone(), model);
         let climb = |is_joint: bool| {
             let settings =
                 Learner { paper: Paper { labels_per_rule: 3, ..Paper::default() }, ..Learner::paper() };
-            let mut task = Task::new(&settings, candidate, &bases, &examples).unwrap();
+            let mut watch = never();
+            let task = Task::new(&settings, candidate, &bases, &examples, &mut Watch::new(&mut watch));
+            let mut task = task.unwrap().unwrap();
             let few = task.few.as_mut().unwrap();
             assert!(few.is_joint);
             if !is_joint {

@@ -4,6 +4,8 @@
 //! are there already: it joins up to `width` of them that share a group. So every group lies in a clique of a tree, and
 //! inference stays exact at any number of labels. Labels that experts' rules tie together are there as a block.
 
+use super::watch::Watch;
+
 /// How much the residuals of two labels go together: row by row of the upper triangle, symmetric.
 pub(crate) struct Association {
     n: usize,
@@ -14,11 +16,13 @@ impl Association {
     /// Sums of squared correlations between the residuals of the categories of two labels, where both are known.
     ///
     /// `residual(row, category)` is `None` where the label's truth is not known; `blocks` are the labels' categories.
+    /// `None` if the watch says to stop.
     pub(crate) fn new(
         n_rows: usize,
         blocks: &[std::ops::Range<usize>],
         residual: impl Fn(usize, usize) -> Option<f64>,
-    ) -> Self {
+        watch: &mut Watch,
+    ) -> Option<Self> {
         let n = blocks.len();
         let n_categories = blocks.last().map_or(0, |block| block.end);
         let columns: Vec<Vec<Option<f64>>> = (0..n_categories)
@@ -31,9 +35,12 @@ impl Association {
                 let value: f64 = pairs.map(|(x, y)| correlation(&columns[x], &columns[y]).powi(2)).sum();
                 association.values[a * n + b] = value;
                 association.values[b * n + a] = value;
+                if !watch.goes_on(n_rows * blocks[a].len() * blocks[b].len()) {
+                    return None;
+                }
             }
         }
-        association
+        Some(association)
     }
 
     pub(crate) fn of(&self, a: usize, b: usize) -> f64 {
@@ -56,15 +63,16 @@ fn correlation(a: &[Option<f64>], b: &[Option<f64>]) -> f64 {
 }
 
 /// Groups of up to `width + 1` labels for rules to be learned about; `blocks` are groups that have to stay together,
-/// as the cliques of a tree have them (each block a connected part, its cliques listed).
+/// as the cliques of a tree have them (each block a connected part, its cliques listed). `None` if the watch says to stop.
 pub(crate) fn thin_tree(
     association: &Association,
     width: usize,
     blocks: &[Vec<Vec<usize>>],
-) -> Vec<Vec<usize>> {
+    watch: &mut Watch,
+) -> Option<Vec<Vec<usize>>> {
     let n = association.n;
     if width == 0 {
-        return (0..n).map(|label| vec![label]).collect();
+        return Some((0..n).map(|label| vec![label]).collect());
     }
     let mut in_block = vec![false; n];
     blocks.iter().flatten().flatten().for_each(|&label| in_block[label] = true);
@@ -80,12 +88,12 @@ pub(crate) fn thin_tree(
         let by_size = size(&waiting[a]).cmp(&size(&waiting[b]));
         by_size.then(strength(&waiting[a]).total_cmp(&strength(&waiting[b]))).then(b.cmp(&a))
     });
-    let Some(first) = first else { return Vec::new() };
+    let Some(first) = first else { return Some(Vec::new()) };
     let mut cliques = waiting.swap_remove(first);
     let mut groups: Vec<Vec<usize>> =
         cliques.iter().filter(|clique| (2..=width + 1).contains(&clique.len())).cloned().collect();
     while !waiting.is_empty() {
-        let (part, link, _) = best_link(association, width, &cliques, &waiting);
+        let (part, link, _) = best_link(association, width, &cliques, &waiting, watch)?;
         let joined = waiting.swap_remove(part);
         groups.extend(joined.iter().filter(|clique| (2..=width + 1).contains(&clique.len())).cloned());
         cliques.extend(joined.into_iter().filter(|clique| clique.len() > 1));
@@ -95,16 +103,21 @@ pub(crate) fn thin_tree(
         cliques.push(link.clone());
         groups.push(link);
     }
-    groups
+    Some(groups)
 }
 
-/// The part that goes best with the cliques there are: its place, the labels that link it, and how well.
+/// Operations on numbers that a look at two cliques takes, about.
+const LINK_WORK: usize = 16;
+
+/// The part that goes best with the cliques there are: its place, the labels that link it, and how well. `None` if the watch
+/// says to stop.
 fn best_link(
     association: &Association,
     width: usize,
     cliques: &[Vec<usize>],
     waiting: &[Vec<Vec<usize>>],
-) -> (usize, Vec<usize>, f64) {
+    watch: &mut Watch,
+) -> Option<(usize, Vec<usize>, f64)> {
     let mut best: Option<(usize, Vec<usize>, f64)> = None;
     for (part, part_cliques) in waiting.iter().enumerate() {
         for theirs in part_cliques {
@@ -114,9 +127,12 @@ fn best_link(
                     best = Some((part, link, score));
                 }
             }
+            if !watch.goes_on(cliques.len() * LINK_WORK) {
+                return None;
+            }
         }
     }
-    best.expect("there is a clique and a part")
+    Some(best.expect("there is a clique and a part"))
 }
 
 /// The labels of two cliques that are best looked at together, at most `width + 1`, some of both.
@@ -138,8 +154,32 @@ fn link(association: &Association, width: usize, ours: &[usize], theirs: &[usize
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::*;
     use crate::learn::clique_tree::CliqueTree;
+    use crate::learn::watch::never;
+
+    fn thin_tree(association: &Association, width: usize, blocks: &[Vec<Vec<usize>>]) -> Vec<Vec<usize>> {
+        super::thin_tree(association, width, blocks, &mut Watch::new(&mut never())).unwrap()
+    }
+
+    /// Counts questions, not time: so many labels are enough for one.
+    #[test]
+    fn preparing_could_not_be_stopped() {
+        let n = 300;
+        let association = Association { n, values: vec![0.5; n * n] };
+        let mut n_asked = 0;
+        let mut ask = || {
+            n_asked += 1;
+            ControlFlow::Break(())
+        };
+        assert!(super::thin_tree(&association, 2, &[], &mut Watch::new(&mut ask)).is_none());
+        let blocks: Vec<_> = (0..n).map(|label| 2 * label..2 * label + 2).collect();
+        let residual = |row: usize, _: usize| Some(row as f64);
+        assert!(Association::new(300, &blocks, residual, &mut Watch::new(&mut ask)).is_none());
+        assert_eq!(n_asked, 2);
+    }
 
     #[test]
     fn groups_hang_together_as_a_thin_tree() {

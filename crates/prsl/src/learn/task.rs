@@ -1,5 +1,6 @@
 //! What is learned: noisy-or rules beside those that are there, calibrators and typical combinations, together.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Mutex;
@@ -17,10 +18,13 @@ use super::learner::{Calibrating, Gradients, Learner};
 use super::objective::{Problem, Rows};
 use super::paper::{Few, loopy_tree};
 use super::scopes::{Association, thin_tree};
+use super::sweep::LANES;
 use super::typical::Typical;
+use super::watch::Watch;
 use crate::belief::BeliefOrigin;
 use crate::calibrate::{Calibrate, Calibrator};
 use crate::error::{Error, Result};
+use crate::infer::junction_tree::plan::bytes;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::rule::{Body, Rule};
@@ -68,6 +72,11 @@ impl Size {
         sizes.sort_unstable_by(|a, b| b.cmp(a));
         let n_groups = sizes.len().saturating_sub(width).max(1);
         n_groups as f64 * sizes.iter().take(width + 1).map(|&size| size as f64).product::<f64>()
+    }
+
+    /// Whether it has rules about groups of labels.
+    pub(crate) fn has_groups(self) -> bool {
+        matches!(self, Self::Thin { rules_per_group: 1.., .. })
     }
 
     /// Whether it has rules about all labels.
@@ -135,9 +144,41 @@ pub(crate) struct Candidate {
 pub(crate) struct Bases {
     pub(crate) given: Model,
     pub(crate) calibrated: Model,
+    groups: RefCell<Groups>,
+}
+
+/// What has been found out about labels that go together: the same for all candidates.
+#[derive(Default)]
+struct Groups {
+    association: Option<Association>,
+    of_width: BTreeMap<usize, Vec<Vec<usize>>>,
 }
 
 impl Bases {
+    pub(crate) fn new(given: Model, calibrated: Model) -> Self {
+        Self { given, calibrated, groups: RefCell::default() }
+    }
+
+    /// The groups of labels that rules of this width are learned about; `None` if the watch says to stop.
+    fn groups(
+        &self,
+        width: usize,
+        blocks: &[Vec<Vec<usize>>],
+        train: &Examples,
+        watch: &mut Watch,
+    ) -> Option<Vec<Vec<usize>>> {
+        let mut known = self.groups.borrow_mut();
+        if let Some(groups) = known.of_width.get(&width) {
+            return Some(groups.clone());
+        }
+        if known.association.is_none() {
+            known.association = Some(association(&self.calibrated, train, watch)?);
+        }
+        let groups = thin_tree(known.association.as_ref()?, width, blocks, watch)?;
+        known.of_width.insert(width, groups.clone());
+        Some(groups)
+    }
+
     /// The base of a candidate.
     pub(crate) fn of(&self, candidate: Candidate) -> &Model {
         if candidate.calibrated { &self.calibrated } else { &self.given }
@@ -166,13 +207,15 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// What a candidate adds to its base, which has calibrators already where they are to be learned.
+    /// What a candidate adds to its base, which has calibrators already where they are to be learned; `None` if the watch says
+    /// to stop.
     pub(crate) fn new(
         settings: &Learner,
         candidate: Candidate,
         bases: &Bases,
         train: &Examples,
-    ) -> Result<Self> {
+        watch: &mut Watch,
+    ) -> Result<Option<Self>> {
         let Candidate { size, typical, calibrated } = candidate;
         let base = bases.of(candidate);
         let sizes: Vec<usize> = base.labels().iter().map(|label| label.n_categories()).collect();
@@ -211,11 +254,13 @@ impl Task {
         if let Size::Thin { width, rules_per_group, wide } = size {
             let mut rng = ChaCha8Rng::seed_from_u64(settings.seed);
             if rules_per_group > 0 {
-                let association = association(&bases.calibrated, train);
-                let groups = thin_tree(&association, width, &expert_blocks(&of_experts));
+                settings.check_pairs(sizes.len())?;
+                let blocks = expert_blocks(&of_experts);
+                let Some(groups) = bases.groups(width, &blocks, train, watch) else { return Ok(None) };
                 let groups = known_parts(groups, train);
                 let scopes: Vec<Vec<usize>> = narrow.iter().chain(&groups).cloned().collect();
                 tree = CliqueTree::new(&sizes, &scopes)?;
+                settings.check_tables(&tree)?;
                 for group in &groups {
                     let group = tree.in_order(group);
                     for _ in 0..rules_per_group {
@@ -255,7 +300,7 @@ impl Task {
             }
         };
         problem.n_parameters = start.parameters.len();
-        Ok(Self { problem, start, few })
+        Ok(Some(Self { problem, start, few }))
     }
 
     /// The mean log-likelihood of some rows; the gradient of what is climbed at this step is added.
@@ -306,7 +351,44 @@ fn check_wide(n: usize) -> Result<()> {
     })
 }
 
+/// What each entry of a clique's table takes in bytes: its potential, and eight rows side by side, beside their derivatives.
+const ENTRY_BYTES: f64 = 8.0 * (2 + LANES) as f64;
+/// What each pair of labels takes in bytes, where groups of labels are looked for.
+const PAIR_BYTES: f64 = 8.0;
+
 impl Learner {
+    /// Whether groups of labels fit the memory: how far each two labels go together, and the tables of the groups.
+    pub(crate) fn fits(&self, n_labels: usize, n_entries: f64) -> bool {
+        let pairs = n_labels as f64 * n_labels as f64 * PAIR_BYTES;
+        pairs.max(n_entries * ENTRY_BYTES) <= self.memory as f64
+    }
+
+    fn check_pairs(&self, n_labels: usize) -> Result<()> {
+        if self.fits(n_labels, 0.0) {
+            return Ok(());
+        }
+        let needed = n_labels as f64 * n_labels as f64 * PAIR_BYTES;
+        Err(self.too_large(needed, &format!("the pairs of {n_labels} labels")))
+    }
+
+    fn check_tables(&self, tree: &CliqueTree) -> Result<()> {
+        if self.fits(0, tree.n_entries as f64) {
+            return Ok(());
+        }
+        let needed = tree.n_entries as f64 * ENTRY_BYTES;
+        Err(self.too_large(needed, &format!("tables of {} entries", tree.n_entries)))
+    }
+
+    fn too_large(&self, needed: f64, what: &str) -> Error {
+        Error::TooCostly {
+            what: "learning rules about groups of labels".to_owned(),
+            needed: format!("{} for {what}", bytes(needed)),
+            limit: bytes(self.memory as f64),
+            advice: "raise the memory limit, or learn about fewer labels, or smaller groups of them"
+                .to_owned(),
+        }
+    }
+
     /// A calibrator to be learned, which begins where it is best without rules: where the model has it.
     fn calibration(&self, model: &Model, label: LabelId, train: &Examples, start: &mut Start) -> Calibration {
         let is_settled = train.n_seen(label) < 2;
@@ -526,7 +608,7 @@ fn total(examples: &Examples) -> f64 {
 }
 
 /// How far labels go together beyond what the calibrated beliefs know.
-fn association(model: &Model, train: &Examples) -> Association {
+fn association(model: &Model, train: &Examples, watch: &mut Watch) -> Option<Association> {
     let blocks: Vec<std::ops::Range<usize>> = model.label_ids().map(|label| model.block(label)).collect();
     let of_category: Vec<(usize, usize)> = blocks
         .iter()
@@ -545,11 +627,12 @@ fn association(model: &Model, train: &Examples) -> Association {
             }
         }
     }
-    Association::new(train.n_rows(), &blocks, |row, at| {
+    let residual = |row: usize, at: usize| {
         let (label, category) = of_category[at];
         let truth = train.truths()[row][label]?;
         Some(f64::from(u8::from(truth == category)) - beliefs[row * n_categories + at])
-    })
+    };
+    Association::new(train.n_rows(), &blocks, residual, watch)
 }
 
 /// Groups without labels of which nothing is ever known: what they mean is for the experts' rules to say.

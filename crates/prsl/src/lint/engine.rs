@@ -10,19 +10,20 @@ use crate::posterior::MostProbable;
 
 pub(super) struct Engine<'m> {
     model: &'m Model,
+    limits: Limits,
     sum: OnceCell<Result<JunctionTree>>,
     max: OnceCell<Result<MaxProductTree>>,
 }
 
 impl<'m> Engine<'m> {
-    pub(super) fn new(model: &'m Model) -> Self {
-        Self { model, sum: OnceCell::new(), max: OnceCell::new() }
+    pub(super) fn new(model: &'m Model, limits: Limits) -> Self {
+        Self { model, limits, sum: OnceCell::new(), max: OnceCell::new() }
     }
 
     /// Which engine suits the model and why, in words.
     pub(super) fn reason(&self) -> Result<String> {
         let sum = self.sum();
-        marginal_reason(sum.as_ref().map(|sum| sum.cost()), Limits::default())
+        marginal_reason(sum.as_ref().map(|sum| sum.cost()), self.limits)
     }
 
     /// The marginals of a row: a number per category, in the model's order.
@@ -40,10 +41,12 @@ impl<'m> Engine<'m> {
     }
 
     fn sum(&self) -> Result<&JunctionTree> {
-        self.sum.get_or_init(|| JunctionTree::compile(self.model)).as_ref().map_err(Clone::clone)
+        let compile = || JunctionTree::compile_within(self.model, self.limits);
+        self.sum.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
 
     fn max(&self) -> Result<&MaxProductTree> {
-        self.max.get_or_init(|| MaxProductTree::compile(self.model)).as_ref().map_err(Clone::clone)
+        let compile = || MaxProductTree::compile_within(self.model, self.limits);
+        self.max.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
 }

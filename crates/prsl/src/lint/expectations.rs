@@ -6,6 +6,7 @@ use super::{Finding, Severity};
 use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation};
 use crate::formula::Atom;
+use crate::infer::Limits;
 use crate::label::CategoryId;
 use crate::text::print;
 
@@ -13,9 +14,9 @@ use crate::text::print;
 const TIE: f64 = 1e-9;
 
 /// Runs all of these checks.
-pub(super) fn check(report: &mut Report<'_>) {
+pub(super) fn check(report: &mut Report<'_>, limits: Limits) {
     let model = report.model();
-    let engine = Engine::new(model);
+    let engine = Engine::new(model, limits);
     let message = match engine.reason() {
         Ok(reason) => format!("inference: {reason}"),
         Err(error) => error.to_string(),

@@ -35,6 +35,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
+use crate::infer::Limits;
 use crate::text::Document;
 use report::Report;
 
@@ -154,9 +155,24 @@ impl Finding {
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub fn check(document: &Document) -> Vec<Finding> {
+    check_within(document, Limits::default())
+}
+
+/// The same with so much memory for inference: an expectation that takes more is not checked.
+///
+/// ```
+/// use prsl::{Document, Limits, lint};
+///
+/// let document = Document::parse("label a prior 0.3\nlabel b prior 0.1\nrule 0.9: a -> b\nexpect => a < 0.1\n")?;
+/// let codes = |limits| lint::check_within(&document, limits).into_iter().map(|finding| finding.code).collect::<Vec<_>>();
+/// assert!(codes(Limits::default()).contains(&"failed-expectation"));
+/// assert!(codes(Limits { memory: 1 }).contains(&"not-checked"));
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub fn check_within(document: &Document, limits: Limits) -> Vec<Finding> {
     let mut report = Report::new(document);
     without_inference(&mut report);
-    expectations::check(&mut report);
+    expectations::check(&mut report, limits);
     report.into_findings()
 }
 

@@ -1,0 +1,59 @@
+//! `--memory`: the same option of every command that makes tables.
+
+use crate::runner::{Folder, WAREHOUSE};
+
+#[test]
+fn every_command_that_makes_tables_has_it() {
+    let folder = Folder::new(&[]);
+    let help = |command: &str| {
+        let text = folder.prsl(&format!("{command} --help")).done().stdout;
+        let start = text.find("--memory <SIZE>").unwrap_or_else(|| panic!("no --memory in {text}"));
+        let end = text[start..].find("[default: 1GiB]").expect("its default");
+        text[start..start + end].split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let expected = help("predict");
+    for command in ["check", "explain", "evaluate", "export", "simulate", "learn", "plot"] {
+        assert_eq!(help(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn exports_and_checks_took_memory_beyond_any_limit() {
+    let labels: String = (0..14).map(|label| format!("label l{label}\n")).collect();
+    let formula = (1..14).fold("l0".to_owned(), |formula, label| format!("({formula}) <-> l{label}"));
+    let text = format!("{labels}rule 0.9: {formula}\nexpect => l1 > 0.9\n");
+    let folder = Folder::new(&[("m.prsl", &text), ("warehouse.prsl", WAREHOUSE)]);
+    for language in ["uai", "bif"] {
+        insta::assert_snapshot!(folder.prsl(&format!("export m.prsl --to {language} --memory 100KiB")));
+        folder.prsl(&format!("export m.prsl --to {language} --memory 1MiB")).done();
+    }
+    for language in ["json", "prsl", "uai-names", "problog", "dot"] {
+        folder.prsl(&format!("export m.prsl --to {language} --memory 1")).done();
+    }
+    let run = folder.prsl("check warehouse.prsl --memory 1");
+    assert!(run.stdout.contains("more than the limit of 1 bytes"), "{run}");
+    folder.prsl("check warehouse.prsl").done();
+}
+
+#[test]
+fn simulated_rows_took_memory_beyond_any_limit() {
+    let folder = Folder::new(&[]);
+    insta::assert_snapshot!(folder.prsl("simulate --labels 100 --rows 100000 --memory 100MiB -o out"));
+    assert!(folder.files().is_empty());
+}
+
+#[test]
+fn learning_took_memory_beyond_any_limit() {
+    let names: Vec<String> = (0..40).map(|label| format!("l{label}")).collect();
+    let header = names.join(",") + "\n";
+    let row = |cell: &str| vec![cell; 40].join(",") + "\n";
+    let beliefs = header.clone() + &(row("0.6") + &row("0.4")).repeat(30);
+    let truth = header + &(row("yes") + &row("no")).repeat(30);
+    let folder = Folder::new(&[("b.csv", &beliefs), ("t.csv", &truth)]);
+    let learn = "learn b.csv t.csv --steps 20 -o out.prsl";
+    // Where sizes are tried, those that do not fit are left out.
+    let run = folder.prsl(&format!("{learn} --memory 1KiB"));
+    assert!(run.code == 0 && run.stdout.contains("with no new rules"), "{run}");
+    insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 1KiB --rules 1")));
+    insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 20KiB --rules 1 --width 4")));
+}

@@ -1,0 +1,31 @@
+//! What several fuzz targets have in common.
+
+use prsl::Model;
+use prsl_data::{BeliefOptions, BeliefReader, Result, TableReader, TruthOptions, TruthReader};
+
+/// Reads a table as beliefs and as truths about a small model, and checks what comes out of it.
+pub fn read_as_beliefs_and_truths(table: impl Fn() -> Result<TableReader>) {
+    let model =
+        Model::parse("label a\nlabel b: x, y, z\nlabel \"c,d\": \"1\", \"2\" latent").expect("a model");
+    if let Ok(mut reader) =
+        table().and_then(|table| BeliefReader::new(&model, table, BeliefOptions::default()))
+    {
+        while let Ok(Some(rows)) = reader.next_chunk(3) {
+            for row in 0..rows.n_rows() {
+                for label in model.label_ids() {
+                    let sum: f64 = rows.row(row)[model.block(label)].iter().sum();
+                    assert!((sum - 1.0).abs() < 1e-9, "{sum}");
+                }
+            }
+        }
+    }
+    if let Ok(mut reader) = table().and_then(|table| TruthReader::new(&model, table, TruthOptions::default()))
+    {
+        while let Ok(Some(rows)) = reader.next_chunk(3) {
+            for row in rows {
+                let known = row.iter().zip(model.labels());
+                assert!(known.into_iter().all(|(c, label)| c.is_none_or(|c| c < label.n_categories())));
+            }
+        }
+    }
+}
