@@ -65,6 +65,30 @@ pub fn dense(n: usize) -> String {
     text
 }
 
+/// A square of labels, each of which agrees with its neighbors.
+pub fn grid(width: usize) -> String {
+    let mut text = labels(width * width);
+    for at in 0..width * width {
+        let right = (at % width + 1 < width).then_some(at + 1);
+        let below = (at + width < width * width).then_some(at + width);
+        for other in right.into_iter().chain(below) {
+            writeln!(text, "rule 0.8: x{at} <-> x{other}").expect("a string takes all");
+        }
+    }
+    text
+}
+
+/// So many noisy-or rules, each over all `n` labels.
+pub fn wide_noisy_ors(n_rules: usize, n: usize) -> String {
+    let mut rng = generator();
+    let mut text = labels(n);
+    for _ in 0..n_rules {
+        let causes: Vec<String> = (0..n).map(|x| format!("x{x} {:.3}", rng.random_range(0.3..0.9))).collect();
+        writeln!(text, "noisy_or 0.95: {}", causes.join(", ")).expect("a string takes all");
+    }
+    text
+}
+
 /// Random clauses of three literals, as rules of this probability.
 pub fn clauses(n_labels: usize, n_clauses: usize, probability: &str) -> String {
     let mut rng = generator();

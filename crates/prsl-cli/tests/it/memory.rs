@@ -1,5 +1,10 @@
 //! `--memory`: the same option of every command that makes tables.
 
+use std::process::Stdio;
+use std::time::Duration;
+
+use prsl_testkit::limits;
+
 use crate::runner::{Folder, WAREHOUSE};
 
 #[test]
@@ -56,4 +61,49 @@ fn learning_took_memory_beyond_any_limit() {
     assert!(run.code == 0 && run.stdout.contains("with no new rules"), "{run}");
     insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 1KiB --rules 1")));
     insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 20KiB --rules 1 --width 4")));
+}
+
+/// What the command takes beside its tables: itself, the model and its rows.
+const BESIDE_TABLES: u64 = 50_000_000;
+
+/// Models whose tables take 100 to 200 MiB, of rows that need the logarithmic fallback and of rows that do not. The dense model
+/// and the grid have one plan, the noisy-or rules have one with signs and one without.
+#[test]
+fn workspaces_of_two_plans_and_several_lanes_took_several_times_the_limit() {
+    for (name, model) in [
+        ("dense", limits::dense(22)),
+        ("grid", limits::grid(16)),
+        ("noisy-or", limits::wide_noisy_ors(18, 24)),
+    ] {
+        let n_labels = model.matches("label ").count();
+        let tiny = vec!["1e-250"; n_labels].join(",") + "\n";
+        let beliefs = limits::beliefs(&model, 4) + &tiny;
+        let folder = Folder::new(&[("m.prsl", &model), ("b.csv", &beliefs)]);
+        for threads in ["1", "2"] {
+            let mut command =
+                folder.command("predict m.prsl b.csv --query both --engine exact --memory 256MiB -o out.csv");
+            let mut child = command
+                .env("RAYON_NUM_THREADS", threads)
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the command starts");
+            let mut peak = None;
+            let status = loop {
+                peak = peak.max(prsl_testkit::peak_memory(child.id()));
+                if let Some(status) = child.try_wait().expect("the command can be waited for") {
+                    break status;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            assert!(status.success(), "{name}: {status}");
+            let answers = folder.read("out.csv");
+            assert_eq!(answers.lines().count(), 6, "{name}: {answers}");
+            let Some(peak) = peak else {
+                eprintln!("skipped: this system does not tell how much memory a process has held");
+                return;
+            };
+            assert!(peak < (256 << 20) + BESIDE_TABLES, "{name}, {threads} threads: {peak} bytes");
+        }
+    }
 }
