@@ -63,7 +63,8 @@ Columns of `--query samples`: row, sample (both from 1), the category of each la
 
 The status is `ok`; `impossible` with empty cells where the hard rules exclude the row; `not_converged` where loopy \
 propagation had not come to rest; `imprecise` where digits are lost to rounding; `not_proven` where a better \
-explanation may exist. Where a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
+explanation may exist; `time_limit` where that is because `--time-limit` ended the search, so that another run may answer \
+differently; `not_found` with empty cells where no possible explanation was found, nor a proof that there is none. Where a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
@@ -106,7 +107,8 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// The most time for branch and bound on a row, in seconds; with 0 it only guesses and tells the gap [default: 10]
+    /// Let time limit branch and bound on a row, in seconds, and not 1e10 units of counted work (about 10 s, with the same
+    /// answer on every machine); with 0 it only guesses and tells the gap
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Answer K rows again by a more exact engine, and tell how far off the answers were
@@ -421,7 +423,19 @@ impl Arguments {
         let doubts = [
             (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
             (Status::Imprecise, "lost digits to rounding; a larger `--memory` avoids that"),
-            (Status::NotProven, "got an explanation that is not proven to be the best"),
+            (
+                Status::NotProven,
+                "got an explanation that is not proven to be the best; `--time-limit 60`, for example, lets the search go on",
+            ),
+            (
+                Status::TimeLimit,
+                "got an explanation that is not proven to be the best, since the time limit ended the search: another run may \
+                 find another",
+            ),
+            (
+                Status::NotFound,
+                "got no explanation: none that is possible was found, nor a proof that there is none",
+            ),
         ];
         for (status, what) in doubts {
             if let Some(&n) = summary.not_ok.get(&status) {

@@ -105,7 +105,7 @@ fn settings_are_checked_even_where_they_are_not_used() {
 #[test]
 fn the_tree_finishes_what_branch_and_bound_does_not() {
     let (model, rows) = simulated(20, 28, 12, 1);
-    let nothing = SearchLimits { nodes: 0, time: Duration::ZERO };
+    let nothing = SearchLimits::within(Duration::ZERO);
     let engine = ExplanationEngine::compile(&model, Limits::default(), nothing).expect("an engine");
     assert_eq!(engine.engine(), Engine::BranchAndBound, "{}", engine.reason());
     let best = engine.best_batch(&rows);

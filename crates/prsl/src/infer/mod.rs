@@ -10,6 +10,8 @@ pub(crate) mod gibbs;
 pub(crate) mod junction_tree;
 pub(crate) mod loopy;
 pub(crate) mod mpe;
+pub(crate) mod ordered;
+pub(crate) mod possible;
 pub(crate) mod sampler;
 pub(crate) mod semiring;
 pub(crate) mod typical;

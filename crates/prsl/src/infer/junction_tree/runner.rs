@@ -99,14 +99,29 @@ impl Compilation {
         Ok(Self { best, ..self })
     }
 
+    /// Refuses what is known to be too large before all is laid out.
+    pub(crate) fn check(&self) -> Result<()> {
+        let cost = self.best.outline.cost;
+        // The values alone; what the derivatives take is known when all is laid out.
+        if cost.entries * 8.0 > self.limits.memory as f64 {
+            return Err(self.too_costly(cost));
+        }
+        if cost.entries >= f64::from(u32::MAX) {
+            return Err(Error::TooCostly {
+                what: self.what().to_owned(),
+                needed: format!("tables of {:.1e} entries", cost.entries),
+                limit: format!("{:.1e} entries", f64::from(u32::MAX)),
+                advice: "give the rules that tie many labels together fewer labels".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
     /// Makes it ready to run, or says what it would take if that is more than the limits allow.
     pub(crate) fn runner<S: Semiring>(&self) -> Result<Runner<S>> {
         let cost = self.best.outline.cost;
         let memory = self.limits.memory as f64;
-        // The values alone; what the derivatives take is known when all is laid out.
-        if cost.entries * 8.0 > memory || cost.entries >= f64::from(u32::MAX) {
-            return Err(self.too_costly(cost));
-        }
+        self.check()?;
         let network = self.best.network(&self.factors)?;
         let mut plan = self.best.outline.plan(&network);
         for &(rule, variable) in &network.signed {
@@ -147,13 +162,16 @@ impl Compilation {
         })
     }
 
-    fn too_costly(&self, cost: Cost) -> Error {
-        let what = match self.aim {
+    fn what(&self) -> &'static str {
+        match self.aim {
             Aim::Sum => "exact inference",
             Aim::Maximum => "the exact most probable explanation",
-        };
+        }
+    }
+
+    fn too_costly(&self, cost: Cost) -> Error {
         Error::TooCostly {
-            what: what.to_owned(),
+            what: self.what().to_owned(),
             needed: format!("{} for tables of {:.1e} entries", bytes(cost.bytes), cost.entries),
             limit: bytes(self.limits.memory as f64),
             advice: "raise the memory limit, or give the rules that tie many labels together fewer labels"
@@ -321,6 +339,23 @@ impl<S: Semiring> Runner<S> {
         answers.into_iter().next().flatten().expect("logarithms do not underflow")
     }
 
+    /// ln of every category's mass, for each label up to a constant: −∞ only where the category is impossible.
+    pub(crate) fn log_masses(&self, row: &[f64]) -> Vec<f64> {
+        let mut workspace: Workspace<S::Log, 1> = self.workspace();
+        self.collect(&mut workspace, &[row]);
+        workspace.distribute(&self.plan, &self.leaves, Back::Rows);
+        let mut log_masses: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
+        for (label, leaf) in self.belief_leaves.iter().enumerate() {
+            let Some(leaf) = leaf else { continue };
+            let derivative = workspace.derivative(&self.plan.tables[*leaf]);
+            let block = self.model.block(LabelId::new(label));
+            for (log_mass, &state) in log_masses[block].iter_mut().zip(&self.states.of_category[label]) {
+                *log_mass += S::Log::ln(derivative[state][0]);
+            }
+        }
+        log_masses
+    }
+
     /// The answers of up to `L` rows; `None` where something may have underflowed.
     fn sweep<R: Semiring, const L: usize>(
         &self,
@@ -459,19 +494,19 @@ impl<S: Semiring> Runner<S> {
 }
 
 /// Workspaces that wait for rows: as many as run at the same time, at most `limit`.
-pub(super) struct Pool<W> {
+pub(crate) struct Pool<W> {
     idle: Mutex<(Vec<W>, usize)>,
     returned: Condvar,
     limit: usize,
 }
 
 impl<W> Pool<W> {
-    fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { idle: Mutex::new((Vec::new(), 0)), returned: Condvar::new(), limit }
     }
 
     /// Lends a workspace, a new one if none is idle and the limit allows it.
-    pub(super) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
+    pub(crate) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
         let mut guard = self.idle.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut workspace = loop {
             if let Some(workspace) = guard.0.pop() {
