@@ -316,6 +316,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the memory limit refused it, so that a larger one helps.
+    pub fn exceeds_memory(&self) -> bool {
+        matches!(self, Error::TooCostly { advice, .. } if advice.starts_with("raise the memory limit"))
+    }
+
     /// What kind of error it is, as a name for programs: `UnknownLabel`.
     pub fn kind(&self) -> &'static str {
         match self {

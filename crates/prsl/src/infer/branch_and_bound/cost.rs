@@ -106,6 +106,8 @@ const MAX_STATES: usize = 64;
 const MAX_HOSTS: usize = 1000;
 /// The most nodes of formulas, and inhibition probabilities, that are evaluated to fill tables: about two seconds.
 const MAX_EVALUATIONS: f64 = 5e8;
+/// Work of an update beside the numbers that it looks at: mostly memory that is not in the cache.
+const UPDATE_WORK: u64 = 60;
 /// Costs that take less memory than this are never refused, whatever the limit.
 const FREE_MEMORY: f64 = (16 << 20) as f64;
 
@@ -270,7 +272,7 @@ impl Costs {
             digits[place] += 1;
             digits[place + 1..].fill(0);
         }
-        function.effort = (2 * table.len() + 4 * function.messages.len()) as u64 + 20;
+        function.effort = (2 * table.len() + 4 * function.messages.len()) as u64 + UPDATE_WORK;
         function.price = function.places.len() as u64;
         function.form = Form::Table(table);
         function
@@ -305,7 +307,7 @@ impl Costs {
             }
         };
         let n_steps: usize = chain.levels.iter().map(|level| level.next.len()).sum();
-        function.effort = (4 * n_steps + 4 * function.messages.len()) as u64 + 20;
+        function.effort = (4 * n_steps + 4 * function.messages.len()) as u64 + UPDATE_WORK;
         function.price = rule_size(&self.model, factor.rule) as u64;
         function.form = Form::Chain(chain);
         Ok(function)

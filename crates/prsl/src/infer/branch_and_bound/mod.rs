@@ -52,9 +52,9 @@ pub struct SearchLimits {
 }
 
 impl Default for SearchLimits {
-    /// 10¹⁰ units of work, ten seconds or less on a machine of 2024, and no limit on time.
+    /// 3 · 10⁹ units of work, which take ten seconds or less on one core, and no limit on time.
     fn default() -> Self {
-        Self { work: 10_000_000_000, time: None }
+        Self { work: 3_000_000_000, time: None }
     }
 }
 

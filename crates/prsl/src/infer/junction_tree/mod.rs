@@ -326,3 +326,16 @@ impl JunctionTree {
         marginals
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_need_a_second_opinion_share_one_search() {
+        let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b").expect("a model");
+        let tree = JunctionTree::compile(&model).expect("a small tree");
+        let search = || tree.search().expect("a small search");
+        assert!(std::ptr::eq(search(), search()));
+    }
+}

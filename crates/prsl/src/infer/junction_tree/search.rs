@@ -82,11 +82,16 @@ pub(crate) fn search(factors: &Factors, maximum: bool, split: Split) -> Result<B
     let choices: Vec<Vec<Form>> = factors.list.iter().map(|factor| factors.forms(factor, maximum)).collect();
     if let Some(stuck) = choices.iter().position(Vec::is_empty) {
         let factor = &factors.list[stuck];
+        let (what, advice) = if maximum {
+            ("the most probable explanation", "give the rule fewer labels, or ask for marginals")
+        } else {
+            ("exact inference", "split the rule into several, or give it fewer labels")
+        };
         return Err(Error::TooCostly {
-            what: format!("the most probable explanation under rule {}", factor.rule.index() + 1),
+            what: format!("{what} under rule {}", factor.rule.index() + 1),
             needed: format!("a table of {:.1e} entries", factor.table_size),
             limit: "4.2e6 entries".to_owned(),
-            advice: "give the rule fewer labels, or ask for marginals".to_owned(),
+            advice: advice.to_owned(),
         });
     }
     let most_work = MOST_WORK[usize::from(maximum)];
