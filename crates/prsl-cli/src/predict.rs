@@ -18,7 +18,7 @@ use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits,
 use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
 use crate::arguments::{Question, seconds, usage};
-use crate::failure::{MORE_MEMORY, Refusal};
+use crate::failure::Refusal;
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, counted, grouped};
@@ -107,7 +107,7 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// Let time limit branch and bound on a row, in seconds, and not 1e10 units of counted work (about 10 s, with the same
+    /// Let time limit branch and bound on a row, in seconds, and not 3e9 units of counted work (10 s or less, with the same
     /// answer on every machine); with 0 it only guesses and tells the gap
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
@@ -267,21 +267,24 @@ impl Arguments {
         let top = self.top.map(|n| n as usize);
         compile(model, self.query, self.engine, settings, top, sampling).map_err(|error| match error {
             prsl::Error::Setting { .. } => usage("predict", ErrorKind::ValueValidation, error),
-            other => Refusal::of(other, model, self.way_out()),
+            other => Refusal::of(other, model, self.other_engine()),
         })
     }
 
-    /// What to do where the engine is too costly.
-    fn way_out(&self) -> &'static str {
+    /// Which engine to take where the one that was asked for is too costly.
+    fn other_engine(&self) -> Option<&'static str> {
         match (self.engine, self.query) {
-            (EngineKind::Enumeration, _) => "`--engine exact` takes the junction tree",
+            (EngineKind::Enumeration, _) => Some("`--engine exact` takes the junction tree"),
             (EngineKind::Exact, QueryKind::Samples) => {
-                "`--engine auto` draws approximate samples at any size; `--memory 8GiB`, for example, raises the limit"
+                Some("`--engine auto` draws approximate samples at any size")
             }
             (EngineKind::Exact, QueryKind::Marginals | QueryKind::Both) => {
-                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit"
+                Some("`--engine loopy` approximates at any size")
             }
-            _ => MORE_MEMORY,
+            (EngineKind::Auto | EngineKind::Exact, QueryKind::Mpe) => {
+                Some("`--engine loopy` guesses an explanation at any size")
+            }
+            _ => None,
         }
     }
 
@@ -420,13 +423,15 @@ impl Arguments {
 
     /// Rows that have an answer, and not the best one.
     fn tell_doubts(&self, summary: &Summary, rows: &str) {
+        let not_proven = if self.engine == EngineKind::Loopy {
+            "got an explanation that is not proven to be the best; `--engine exact` looks for a proof"
+        } else {
+            "got an explanation that is not proven to be the best; `--time-limit 60`, for example, lets the search go on"
+        };
         let doubts = [
             (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
             (Status::Imprecise, "lost digits to rounding; a larger `--memory` avoids that"),
-            (
-                Status::NotProven,
-                "got an explanation that is not proven to be the best; `--time-limit 60`, for example, lets the search go on",
-            ),
+            (Status::NotProven, not_proven),
             (
                 Status::TimeLimit,
                 "got an explanation that is not proven to be the best, since the time limit ended the search: another run may \

@@ -51,7 +51,8 @@ pub struct Arguments {
     /// Write over files that are there already
     #[arg(long)]
     force: bool,
-    /// The most memory for exact samples; beyond it they are approximate: bytes, or with a unit as in 512MiB or 2GiB
+    /// The most memory for the rows, and for exact samples, which beyond it are approximate: bytes, or with a unit as in
+    /// 512MiB or 2GiB
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     memory: Memory,
 }
@@ -74,6 +75,7 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         let files = Files::new(&self.output);
         self.check_files(&files)?;
+        self.check_memory()?;
         let (model, rows) = self.simulation().draw()?;
         let truth = self.sample.then(|| self.truth(&model, &rows)).transpose()?;
         let folder = &self.output;
@@ -90,6 +92,19 @@ impl Arguments {
     fn simulation(&self) -> Simulation {
         let (n_labels, n_rules) = (self.labels as usize, self.rules.unwrap_or(self.labels) as usize);
         Simulation { n_labels, n_rules, n_rows: self.rows as usize, seed: self.seed }
+    }
+
+    /// Refuses rows that are too many for the memory before they are drawn.
+    fn check_memory(&self) -> Result<()> {
+        let needed = self.simulation().max_bytes();
+        if needed > self.memory.bytes as f64 {
+            bail!(
+                "the rows of the simulation take up to {needed:.1e} bytes, more than the limit of {}; ask for fewer with \
+                 `--rows`, or raise the limit with `--memory`",
+                self.memory.bytes
+            )
+        }
+        Ok(())
     }
 
     /// Refuses to write over files, and to leave a truth that belongs to other beliefs.

@@ -1,6 +1,6 @@
 //! Rules as costs −ln φ over the categories of their labels: what the search adds up and bounds.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use crate::error::{Error, Result};
@@ -336,7 +336,7 @@ fn check(factors: &Factors, groups: &[Vec<RuleId>], limits: Limits) -> Result<f6
         match as_chain(factors, rules) {
             Some(factor) => {
                 let n_next: f64 = match &factor.shape {
-                    Shape::RankOne(_) => scope.iter().map(|label| n_states(label) * MAX_STATES as f64).sum(),
+                    Shape::RankOne(q) => chain_size(q.iter().map(|(_, q)| &q[..])),
                     Shape::Logical(_) => {
                         let levels = &factors.require_diagram(factor)?.levels;
                         levels.iter().map(|level| level.next.len() as f64).sum()
@@ -366,6 +366,17 @@ fn check(factors: &Factors, groups: &[Vec<RuleId>], limits: Limits) -> Result<f6
         return refuse(format!("{} for the costs of its rules", bytes(needed)), bytes(limit), advice);
     }
     Ok(needed)
+}
+
+/// The most entries that the chain of a rank-one rule has: the states before a label times the label's own.
+fn chain_size<'a>(q: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let (mut size, mut n_before) = (0.0, 1);
+    for q in q {
+        size += n_before as f64 * q.len() as f64;
+        let distinct: HashSet<u64> = q.iter().map(|q| q.to_bits()).collect();
+        n_before = (n_before * distinct.len()).min(MAX_STATES);
+    }
+    size
 }
 
 /// How many nodes a formula has, or inhibition probabilities a noisy-or.
