@@ -107,8 +107,8 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// Let time limit branch and bound on a row, in seconds, and not 3e9 units of counted work (10 s or less, with the same
-    /// answer on every machine); with 0 it only guesses and tells the gap
+    /// The most time for branch and bound on a row, in seconds, in place of 3e9 units of counted work (10 s or less,
+    /// and the same answer on every machine); with 0 it only guesses and tells the gap
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Answer K rows again by a more exact engine, and tell how far off the answers were
