@@ -154,7 +154,9 @@ class Model:
         left out are missing.
 
         `query` is "marginals", "mpe" (the most probable joint explanation, or the `top` ones), "both" or "samples";
-        `engine` is "auto", "exact", "loopy" or "enumeration".
+        `engine` is "auto", "exact", "loopy" or "enumeration". The search for explanations ends after so much counted work
+        that hard rows take about ten seconds, with the same answer on every machine; with `time_limit` it ends after so
+        many seconds instead.
 
         >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet")
         >>> model.predict({"rain": [0.8]}, "mpe").explanations

@@ -33,7 +33,9 @@ class Posterior:
         self._labels = labels
         #: What was asked for.
         self.query = query
-        #: For each row `ok`, `impossible`, `not_converged`, `imprecise` or `not_proven`.
+        #: For each row `ok`, `impossible`, `not_converged`, `imprecise`, `not_proven`, `time_limit` (not proven, since the
+        #: time limit ended the search: another run may answer differently) or `not_found` (no possible explanation was
+        #: found, nor a proof that there is none).
         self.status: npt.NDArray[np.str_] = np.array(found["statuses"])[found["status"]]
         #: A column for each category of each label, in the model's order; NaN where a row is impossible.
         self.values: Numbers | None = found.get("marginals")

@@ -175,6 +175,10 @@ class NoStartError(PrslError):
     """No possible assignment was found to begin sampling with."""
 
 
+class NoExplanationError(PrslError):
+    """No possible explanation was found, nor a proof that there is none."""
+
+
 class NothingToSimulateError(PrslError):
     """No model of this kind exists."""
 

@@ -230,3 +230,17 @@ def test_calibration_and_evaluation() -> None:
 
 def test_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", prsl.__version__)
+
+
+def test_explanations_that_were_not_found_or_cut_short_say_so() -> None:
+    names = [f"p{pigeon}_{hole}" for pigeon in range(10) for hole in range(9)]
+    rules = ["rule 1: " + " | ".join(f"p{pigeon}_{hole}" for hole in range(9)) for pigeon in range(10)]
+    for hole in range(9):
+        rules += [f"rule 1: !p{a}_{hole} | !p{b}_{hole}" for b in range(10) for a in range(b)]
+    pigeons = Model.parse("\n".join([f"label {name}" for name in names] + rules))
+    found = pigeons.predict({"p0_0": [0.6]}, "mpe", memory=1, time_limit=0)
+    assert found.status.tolist() == ["not_found"] and found.explanations == [None]
+    pairs = [f"label l{label}" for label in range(24)]
+    pairs += [f"rule 0.9: l{a} xor l{b}" for b in range(24) for a in range(b)]
+    found = Model.parse("\n".join(pairs)).predict({"l0": [0.6]}, "mpe", memory=1, time_limit=1e-9)
+    assert found.status.tolist() == ["time_limit"] and found.explanations[0] is not None

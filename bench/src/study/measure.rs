@@ -12,7 +12,7 @@ use crate::statistics::{correlation, mean};
 use crate::thread_cpu_time;
 
 const LIMITS: Limits = Limits { memory: 4 << 30 };
-const SEARCH: SearchLimits = SearchLimits { nodes: u64::MAX, time: Duration::from_secs(60) };
+const SEARCH: SearchLimits = SearchLimits { work: u64::MAX, time: Some(Duration::from_secs(60)) };
 /// Exact marginals with a larger error than this are no yardstick.
 const IMPRECISE: f64 = 1e-6;
 /// Two explanations whose weights are this close, relative to them, are equally probable.
@@ -154,8 +154,10 @@ impl Study<'_> {
             self.compare(setting, exact, &marginals);
         }
         let decoded = self.timed(Task::LoopyBest(setting), n_rows, || engine.best_batch(&case.rows));
-        let guessed =
-            decoded.into_iter().map(|decoded| decoded.map(|decoded| decoded.best.assignment)).collect();
+        let guessed = decoded
+            .into_iter()
+            .map(|decoded| decoded.and_then(|decoded| decoded.best).map(|best| best.assignment))
+            .collect();
         self.matched(Method::Loopy(setting), best, &guessed);
         if setting == Setting::Authors {
             self.matched(Method::AuthorsTies, best, &with_ties(case, guessed));
@@ -192,7 +194,7 @@ impl Study<'_> {
         let by_loopy: Assignments = loopy
             .best_batch(&side.rows)
             .into_iter()
-            .map(|best| best.map(|best| best.best.assignment))
+            .map(|decoded| decoded.and_then(|decoded| decoded.best).map(|best| best.assignment))
             .collect();
         self.set(Measure::Side(false), share_matched(model, &side.rows, &best, &by_marginals));
         self.set(Measure::Side(true), share_matched(model, &side.rows, &best, &by_loopy));

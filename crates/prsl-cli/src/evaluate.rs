@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use prsl::engines::{Explanations, Marginals, Settings};
 use prsl::metrics::{Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods};
-use prsl::{BeliefMatrix, Engine, Error, Limits, Model};
+use prsl::{BeliefMatrix, Engine, Error, Limits, Model, RankedExplanations};
 use prsl_data::LabeledReader;
 use serde::{Serialize, Serializer};
 
@@ -219,7 +219,8 @@ impl Scorer {
 
     fn add(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) {
         let posteriors = self.marginals.infer_batch(rows);
-        let first = |found: Vec<Vec<_>>| found.into_iter().map(|best| best.into_iter().next()).collect();
+        let first =
+            |found: Vec<RankedExplanations>| found.into_iter().map(RankedExplanations::into_best).collect();
         let best: Option<Vec<_>> = self.explanations.as_ref().map(|engine| first(engine.top_batch(rows, 1)));
         let joint = joint_log_likelihoods(rows, truths, &posteriors, |rows| self.marginals.infer_batch(rows));
         let predictions =

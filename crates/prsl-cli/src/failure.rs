@@ -34,21 +34,25 @@ impl std::fmt::Display for InvalidText {
 
 impl std::error::Error for InvalidText {}
 
-/// What is too costly, and the option that is the way out.
+/// What is too costly, and the options that are the way out.
 #[derive(Debug)]
 pub struct Refusal {
     cause: prsl::Error,
-    way_out: &'static str,
+    way_out: Option<String>,
 }
 
-/// The way out of most refusals.
-pub const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
+/// The way out where memory is the limit.
+const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
 
 impl Refusal {
-    /// Adds the way out to an error that is a refusal; a rule that no engine takes has none.
-    pub fn of(error: prsl::Error, model: &Model, way_out: &'static str) -> anyhow::Error {
+    /// Adds the way out to an error that is a refusal: another engine, and more memory where memory is the limit. A rule
+    /// that no engine takes has none.
+    pub fn of(error: prsl::Error, model: &Model, other_engine: Option<&'static str>) -> anyhow::Error {
         match error {
             prsl::Error::TooCostly { .. } if Loopy::compile(model).is_ok() => {
+                let memory = error.exceeds_memory().then_some(MORE_MEMORY);
+                let ways: Vec<&str> = other_engine.into_iter().chain(memory).collect();
+                let way_out = (!ways.is_empty()).then(|| ways.join("; "));
                 Refusal { cause: error, way_out }.into()
             }
             other => other.into(),
@@ -87,9 +91,9 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 }
 
 /// The option that is the way out, where there is one.
-fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
+fn advice(error: &anyhow::Error) -> Option<Cow<'_, str>> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        return Some(refusal.way_out.into());
+        return refusal.way_out.as_deref().map(Cow::Borrowed);
     }
     if let Some(prsl::Error::NoStart { .. }) = error.downcast_ref() {
         return Some(MORE_MEMORY.into());

@@ -18,7 +18,7 @@ use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits,
 use prsl_data::{BeliefReader, Column, TableWriter, Target};
 
 use crate::arguments::{Question, seconds, usage};
-use crate::failure::{MORE_MEMORY, Refusal};
+use crate::failure::Refusal;
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, counted, grouped};
@@ -63,7 +63,8 @@ Columns of `--query samples`: row, sample (both from 1), the category of each la
 
 The status is `ok`; `impossible` with empty cells where the hard rules exclude the row; `not_converged` where loopy \
 propagation had not come to rest; `imprecise` where digits are lost to rounding; `not_proven` where a better \
-explanation may exist. Where a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
+explanation may exist; `time_limit` where that is because `--time-limit` ended the search, so that another run may answer \
+differently; `not_found` with empty cells where no possible explanation was found, nor a proof that there is none. Where a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
@@ -106,7 +107,8 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// The most time for branch and bound on a row, in seconds; with 0 it only guesses and tells the gap [default: 10]
+    /// The most time for branch and bound on a row, in seconds, in place of 3e9 units of counted work (10 s or less,
+    /// and the same answer on every machine); with 0 it only guesses and tells the gap
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Answer K rows again by a more exact engine, and tell how far off the answers were
@@ -266,21 +268,24 @@ impl Arguments {
         let top = self.top.map(|n| n as usize);
         compile(model, self.query, self.engine, settings, top, sampling).map_err(|error| match error {
             prsl::Error::Setting { .. } => usage("predict", ErrorKind::ValueValidation, error),
-            other => Refusal::of(other, model, self.way_out()),
+            other => Refusal::of(other, model, self.other_engine()),
         })
     }
 
-    /// What to do where the engine is too costly.
-    fn way_out(&self) -> &'static str {
+    /// Which engine to take where the one that was asked for is too costly.
+    fn other_engine(&self) -> Option<&'static str> {
         match (self.engine, self.query) {
-            (EngineKind::Enumeration, _) => "`--engine exact` takes the junction tree",
+            (EngineKind::Enumeration, _) => Some("`--engine exact` takes the junction tree"),
             (EngineKind::Exact, QueryKind::Samples) => {
-                "`--engine auto` draws approximate samples at any size; `--memory 8GiB`, for example, raises the limit"
+                Some("`--engine auto` draws approximate samples at any size")
             }
             (EngineKind::Exact, QueryKind::Marginals | QueryKind::Both) => {
-                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit"
+                Some("`--engine loopy` approximates at any size")
             }
-            _ => MORE_MEMORY,
+            (EngineKind::Auto | EngineKind::Exact, QueryKind::Mpe) => {
+                Some("`--engine loopy` guesses an explanation at any size")
+            }
+            _ => None,
         }
     }
 
@@ -419,10 +424,24 @@ impl Arguments {
 
     /// Rows that have an answer, and not the best one.
     fn tell_doubts(&self, summary: &Summary, rows: &str) {
+        let not_proven = if self.engine == EngineKind::Loopy {
+            "got an explanation that is not proven to be the best; `--engine exact` looks for a proof"
+        } else {
+            "got an explanation that is not proven to be the best; `--time-limit 60`, for example, lets the search go on"
+        };
         let doubts = [
             (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
             (Status::Imprecise, "lost digits to rounding; a larger `--memory` avoids that"),
-            (Status::NotProven, "got an explanation that is not proven to be the best"),
+            (Status::NotProven, not_proven),
+            (
+                Status::TimeLimit,
+                "got an explanation that is not proven to be the best, since the time limit ended the search: another run may \
+                 find another",
+            ),
+            (
+                Status::NotFound,
+                "got no explanation: none that is possible was found, nor a proof that there is none",
+            ),
         ];
         for (status, what) in doubts {
             if let Some(&n) = summary.not_ok.get(&status) {

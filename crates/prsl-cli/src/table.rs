@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use prsl::engines::{Explanations, LogEvidence, Marginals};
 use prsl::{
-    BeliefMatrix, Engine, Label, Model, MostProbable, Posteriors, Sampler, Samples, Sampling, Status, Stopped,
+    BeliefMatrix, Engine, Label, Model, MostProbable, Posteriors, RankedExplanations, Sampler, Samples,
+    Sampling, SearchEnd, Status, Stopped,
 };
 use prsl_data::{Column, ColumnKind, ColumnSpec};
 
@@ -17,7 +18,7 @@ pub struct Answers {
     /// The marginals behind the table, where they were asked for.
     pub posteriors: Option<Posteriors>,
     /// The explanations behind the table, where they were asked for.
-    pub best: Option<Vec<Vec<MostProbable>>>,
+    pub best: Option<Vec<RankedExplanations>>,
 }
 
 /// What to ask a compiled model for.
@@ -94,6 +95,8 @@ struct Line<'a> {
     row: usize,
     rank: usize,
     best: Option<&'a MostProbable>,
+    /// How the explanation came out.
+    status: Status,
 }
 
 impl Beliefs {
@@ -165,11 +168,11 @@ impl Beliefs {
         let log_evidence = self.log_evidence.as_ref().and_then(|engine| engine.infer_batch(rows));
         let row_status = |row: usize| {
             let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(row));
-            let best = best.as_ref().map_or(Status::Ok, |it| MostProbable::status_of(it[row].first()));
+            let best = best.as_ref().map_or(Status::Ok, |it| it[row].status(0));
             marginals.max(best)
         };
         let status: Vec<Status> = (0..rows.n_rows()).map(row_status).collect();
-        let lines = lines(rows.n_rows(), best.as_deref());
+        let lines = lines(rows.n_rows(), best.as_deref(), self.top.unwrap_or(1));
         let mut columns = Vec::new();
         if self.top.is_some() {
             columns.push(integers(&lines, |line| Some(first_row as i64 + line.row as i64 + 1)));
@@ -192,8 +195,7 @@ impl Beliefs {
         columns.push(texts(&lines, |line| {
             // The marginals of a row are in all its lines, each with an explanation of its own.
             let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(line.row));
-            let best = self.best.as_ref().map_or(Status::Ok, |_| MostProbable::status_of(line.best));
-            Some(marginals.max(best).name().to_owned())
+            Some(marginals.max(line.status).name().to_owned())
         }));
         Answers { columns, status, posteriors, best }
     }
@@ -238,15 +240,21 @@ impl Beliefs {
     }
 }
 
-/// One line for each explanation, and one for each row that has none.
-fn lines(n_rows: usize, best: Option<&[Vec<MostProbable>]>) -> Vec<Line<'_>> {
+/// One line for each explanation, one for each row that has none, and one where the search ended before it had found
+/// as many as were asked for.
+fn lines(n_rows: usize, best: Option<&[RankedExplanations]>, n: usize) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for row in 0..n_rows {
-        let explanations = best.map_or(&[][..], |best| &best[row]);
-        let line = |(index, best)| Line { row, rank: index + 1, best: Some(best) };
-        lines.extend(explanations.iter().enumerate().map(line));
-        if explanations.is_empty() {
-            lines.push(Line { row, rank: 1, best: None });
+        let Some(found) = best.map(|best| &best[row]) else {
+            lines.push(Line { row, rank: 1, best: None, status: Status::Ok });
+            continue;
+        };
+        let line =
+            |rank: usize| Line { row, rank: rank + 1, best: found.get(rank), status: found.status(rank) };
+        lines.extend((0..found.len()).map(line));
+        let has_more = found.len() < n && matches!(found.end(), SearchEnd::WorkLimit | SearchEnd::TimeLimit);
+        if found.is_empty() || has_more {
+            lines.push(line(found.len()));
         }
     }
     lines

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use prsl::engines::Settings;
 use prsl::{
     BeliefMatrix, BranchAndBound, Engine, Enumeration, Gibbs, GibbsSettings, JunctionTree, MaxProductTree,
-    Model, MostProbable, Sampling,
+    Model, MostProbable, RankedExplanations, Sampling, Status,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -123,7 +123,8 @@ impl Verification {
     fn explanations(&self, referee: &Referee) -> String {
         let (mut worse, mut disputed, mut largest) = (0u64, 0u64, 0.0f64);
         for (kept, answered) in self.kept.iter().filter_map(|kept| Some((kept, kept.best.as_ref()?.1))) {
-            match (answered, referee.best(kept.beliefs.row(0))) {
+            let Some(best) = referee.best(kept.beliefs.row(0)) else { continue };
+            match (answered, best) {
                 (Some(answered), Some(best)) => {
                     let missing = best.log_weight - answered;
                     if missing > SAME * best.log_weight.abs().max(1.0) {
@@ -149,15 +150,16 @@ impl Kept {
     fn new(number: u64, rows: &BeliefMatrix, row: usize, answers: &Answers) -> Kept {
         let marginals = answers.posteriors.as_ref();
         let best = answers.best.as_ref();
-        let explained = |it: &Vec<Vec<MostProbable>>| match it[row].first() {
-            Some(best) => (best.engine, Some(best.log_weight)),
-            None => (Engine::BranchAndBound, None),
+        let explained = |it: &Vec<RankedExplanations>| match (it[row].first(), it[row].status(0)) {
+            (Some(best), _) => Some((best.engine, Some(best.log_weight))),
+            (None, Status::NotFound) => None,
+            (None, _) => Some((Engine::BranchAndBound, None)),
         };
         Kept {
             row: number,
             beliefs: rows.slice(row..row + 1),
             marginals: marginals.map(|it| (it.engine(), it.marginals(row).map(<[f64]>::to_vec))),
-            best: best.map(explained),
+            best: best.and_then(explained),
         }
     }
 }
@@ -193,7 +195,7 @@ impl Referee {
         {
             return Ok(Referee::MaxProductTree(Box::new(tree)));
         }
-        let search = BranchAndBound::compile_with(model, settings.search)?;
+        let search = BranchAndBound::compile_within(model, settings.limits, settings.search)?;
         Ok(Referee::BranchAndBound(Box::new(search)))
     }
 
@@ -223,12 +225,15 @@ impl Referee {
         Ok(posteriors.marginals(0).map(<[f64]>::to_vec))
     }
 
-    /// The best explanation of a row, `None` if it is impossible.
-    fn best(&self, row: &[f64]) -> Option<MostProbable> {
+    /// The best explanation of a row, `None` inside if it is impossible; `None` if it does not know.
+    fn best(&self, row: &[f64]) -> Option<Option<MostProbable>> {
         match self {
-            Referee::Enumeration(engine) => engine.top(row, 1).into_iter().next(),
-            Referee::MaxProductTree(engine) => engine.best_row(row),
-            Referee::BranchAndBound(engine) => engine.best_row(row),
+            Referee::Enumeration(engine) => Some(engine.top(row, 1).into_iter().next()),
+            Referee::MaxProductTree(engine) => Some(engine.best_row(row)),
+            Referee::BranchAndBound(engine) => {
+                let found = engine.top(row, 1);
+                (found.status(0) != Status::NotFound).then(|| found.into_best())
+            }
             Referee::JunctionTree(_) | Referee::Gibbs(_) => None,
         }
     }

@@ -221,7 +221,7 @@ fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
         answers.best_engine = Some(engine.engine().name());
         answers.n_ranks = question.top.unwrap_or(1);
         for (row, found) in engine.top_batch(rows, answers.n_ranks).iter().enumerate() {
-            answers.status[row] = answers.status[row].max(MostProbable::status_of(found.first()));
+            answers.status[row] = answers.status[row].max(found.status(0));
             let exact = exact.as_ref().filter(|it| !matches!(it.stopped(row), Stopped::Imprecise { .. }));
             for rank in 0..answers.n_ranks {
                 answers.add_explanation(found.get(rank), exact.map(|it| it.log_evidence(row)), model);

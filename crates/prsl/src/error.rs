@@ -278,6 +278,12 @@ pub enum Error {
         /// The steps that the search for a proof may take.
         steps: u64,
     },
+    /// Neither an explanation of positive weight was found, nor that there is none.
+    #[error(
+        "no possible explanation was found, nor a proof that there is none; raise the limits of the search, or weaken rules of \
+         probability 0 or 1"
+    )]
+    NoExplanation,
     /// A simulation of rules about nothing.
     #[error("a simulation with {} needs at least one label", counted(*.n_rules, "rule", "rules"))]
     NothingToSimulate {
@@ -310,6 +316,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether the memory limit refused it, so that a larger one helps.
+    pub fn exceeds_memory(&self) -> bool {
+        matches!(self, Error::TooCostly { advice, .. } if advice.starts_with("raise the memory limit"))
+    }
+
     /// What kind of error it is, as a name for programs: `UnknownLabel`.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -343,6 +354,7 @@ impl Error {
             Error::TooCostly { .. } => "TooCostly",
             Error::Setting { .. } => "Setting",
             Error::NoStart { .. } => "NoStart",
+            Error::NoExplanation => "NoExplanation",
             Error::NothingToSimulate { .. } => "NothingToSimulate",
             Error::Calibrator { .. } => "Calibrator",
             Error::Calibration(_) => "Calibration",
@@ -488,6 +500,7 @@ mod tests {
             Error::Setting { setting: "damping", value: 1.5, wanted: "a number from 0 to below 1" },
             Error::Examples { problem: "2 rows of truths for 3 rows of beliefs".to_owned() },
             Error::NoStart { steps: 50_000 },
+            Error::NoExplanation,
             Error::NothingToSimulate { n_rules: 3 },
             Error::Calibrator { label: text(), problem: CalibrationProblem::TwoCategories { n: 3 } },
             Error::Calibration(CalibrationProblem::Rows { what: "truths", given: 3, wanted: 4 }),

@@ -56,6 +56,8 @@ pub use json::json_schema;
 pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};
 pub use model::{Model, ModelBuilder};
 pub use noisy_or::{Inhibition, NoisyOr};
-pub use posterior::{Engine, MostProbable, Posterior, Posteriors, Status, Stopped};
+pub use posterior::{
+    Engine, MostProbable, Posterior, Posteriors, RankedExplanations, SearchEnd, Status, Stopped,
+};
 pub use rule::{Body, Rule, RuleId};
 pub use text::{Document, MAX_BYTES, format};

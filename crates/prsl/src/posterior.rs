@@ -92,26 +92,39 @@ pub enum Status {
     Ok,
     /// Perhaps not the most probable explanation.
     NotProven,
+    /// Perhaps not the most probable explanation, since the time limit ended the search: another run may find another.
+    TimeLimit,
     /// Loopy propagation had not come to rest.
     NotConverged,
     /// Digits are lost.
     Imprecise,
+    /// No possible explanation was found, nor was it proven that there is none.
+    NotFound,
     /// The hard rules exclude the row.
     Impossible,
 }
 
 impl Status {
     /// All of them, worst last.
-    pub const ALL: [Status; 5] =
-        [Status::Ok, Status::NotProven, Status::NotConverged, Status::Imprecise, Status::Impossible];
+    pub const ALL: [Status; 7] = [
+        Status::Ok,
+        Status::NotProven,
+        Status::TimeLimit,
+        Status::NotConverged,
+        Status::Imprecise,
+        Status::NotFound,
+        Status::Impossible,
+    ];
 
     /// The name in tables: `not_proven`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Ok => "ok",
             Status::NotProven => "not_proven",
+            Status::TimeLimit => "time_limit",
             Status::NotConverged => "not_converged",
             Status::Imprecise => "imprecise",
+            Status::NotFound => "not_found",
             Status::Impossible => "impossible",
         }
     }
@@ -270,13 +283,89 @@ impl MostProbable {
     pub fn is_optimal(&self) -> bool {
         self.gap == Some(0.0)
     }
+}
 
-    /// How a row came out that has this explanation, or none.
-    pub fn status_of(best: Option<&Self>) -> Status {
-        match best {
-            None => Status::Impossible,
-            Some(best) if !best.is_optimal() => Status::NotProven,
-            Some(_) => Status::Ok,
+/// How the search for the explanations of a row ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SearchEnd {
+    /// Nothing was left to look at.
+    Complete,
+    /// The limit on counted work was reached. The same model and row end here on every machine.
+    WorkLimit,
+    /// The limit on time was reached. Another run may end elsewhere.
+    TimeLimit,
+    /// The engine does not search: loopy propagation proposes an explanation and proves nothing.
+    Proposed,
+}
+
+/// The explanations of one row, best first, and how the search for them ended.
+///
+/// All of them are possible: none has the weight 0. It reads like a slice of [`MostProbable`].
+///
+/// ```
+/// use prsl::{BranchAndBound, Evidence, Model, SearchEnd, Status};
+///
+/// let model = Model::parse("label a\nlabel b\nrule 1: a -> b")?;
+/// let row = model.row(&Evidence::new().belief("a", [0.8, 0.2]).belief("b", [0.3, 0.7]))?;
+/// let found = BranchAndBound::compile(&model)?.top(&row, 5);
+/// assert_eq!(found.len(), 3); // no more are possible
+/// assert_eq!((found.end(), found.status(0)), (SearchEnd::Complete, Status::Ok));
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankedExplanations {
+    list: Vec<MostProbable>,
+    end: SearchEnd,
+}
+
+impl RankedExplanations {
+    /// Leaves out what has the weight 0.
+    pub(crate) fn new(mut list: Vec<MostProbable>, end: SearchEnd) -> Self {
+        list.retain(|best| best.log_weight > f64::NEG_INFINITY);
+        Self { list, end }
+    }
+
+    /// All that are possible, or as many as were asked for.
+    pub(crate) fn complete(list: Vec<MostProbable>) -> Self {
+        Self::new(list, SearchEnd::Complete)
+    }
+
+    /// How the search ended.
+    pub fn end(&self) -> SearchEnd {
+        self.end
+    }
+
+    /// How the explanation of a rank came out, counted from 0; of a rank without one, why there is none.
+    pub fn status(&self, rank: usize) -> Status {
+        match (self.list.get(rank), self.end) {
+            (Some(best), _) if best.is_optimal() => Status::Ok,
+            (Some(_), SearchEnd::TimeLimit) => Status::TimeLimit,
+            (Some(_), _) => Status::NotProven,
+            (None, SearchEnd::Complete) => Status::Impossible,
+            (None, _) => Status::NotFound,
         }
+    }
+
+    /// The best one, if there is any.
+    pub fn into_best(self) -> Option<MostProbable> {
+        self.list.into_iter().next()
+    }
+}
+
+impl std::ops::Deref for RankedExplanations {
+    type Target = [MostProbable];
+
+    fn deref(&self) -> &[MostProbable] {
+        &self.list
+    }
+}
+
+impl IntoIterator for RankedExplanations {
+    type Item = MostProbable;
+    type IntoIter = std::vec::IntoIter<MostProbable>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.into_iter()
     }
 }

@@ -1,6 +1,7 @@
 //! Models and beliefs drawn at random, to try things out at any size.
 
 use rand::seq::SliceRandom;
+use rand::seq::index::sample;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -52,6 +53,9 @@ impl Default for Simulation {
 const CATEGORIES: std::ops::RangeInclusive<usize> = 2..=4;
 /// Fewest and most categories that a rule names, where there are as many.
 const NAMED: std::ops::RangeInclusive<usize> = 2..=5;
+/// Categories times rules up to which all categories are shuffled for each rule: a few seconds. Larger models are drawn
+/// in another way, so that smaller ones stay what they ever were.
+const MAX_SHUFFLED: f64 = 4e8;
 /// The most labels, rules, and numbers in all rows together.
 const LIMITS: [f64; 3] = [1e6, 1e6, 1e9];
 
@@ -63,13 +67,14 @@ impl Simulation {
         let sizes: Vec<usize> = (0..self.n_labels).map(|_| rng.random_range(CATEGORIES)).collect();
         let all: Vec<(usize, usize)> =
             sizes.iter().enumerate().flat_map(|(label, &size)| (0..size).map(move |c| (label, c))).collect();
+        let is_large = all.len() as f64 * self.n_rules as f64 > MAX_SHUFFLED;
         let mut builder = Model::builder();
         for (label, &size) in sizes.iter().enumerate() {
             let categories = (0..size).map(|category| format!("L{label}_{category}"));
             builder = builder.add_label(Label::new(format!("L{label}"), categories));
         }
         for _ in 0..self.n_rules {
-            let body = Body::NoisyOr(noisy_or(&all, &mut rng));
+            let body = Body::NoisyOr(noisy_or(&all, is_large, &mut rng));
             builder = builder.add_rule(Rule::new(1.0, body));
         }
         let model = builder.build()?;
@@ -80,6 +85,11 @@ impl Simulation {
             rows.push(&cells, Normalize::Always)?;
         }
         Ok((model, rows))
+    }
+
+    /// The most memory that the rows take, in bytes.
+    pub fn max_bytes(&self) -> f64 {
+        self.n_rows as f64 * self.n_labels as f64 * (*CATEGORIES.end() * size_of::<f64>()) as f64
     }
 
     fn check(&self) -> Result<()> {
@@ -105,10 +115,8 @@ impl Simulation {
 }
 
 /// A noisy-or over some of these categories. The density 2(1 − x) is that of 1 − √u for a uniform u.
-fn noisy_or(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> NoisyOr {
-    let mut drawn = categories.to_vec();
-    drawn.shuffle(rng);
-    drawn.truncate(rng.random_range(NAMED));
+fn noisy_or(categories: &[(usize, usize)], is_large: bool, rng: &mut ChaCha8Rng) -> NoisyOr {
+    let drawn = if is_large { a_few(categories, rng) } else { first_shuffled(categories, rng) };
     let mut inhibitions = Vec::with_capacity(drawn.len());
     for (label, category) in drawn {
         inhibitions.push(Inhibition {
@@ -118,4 +126,18 @@ fn noisy_or(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> NoisyOr {
         });
     }
     NoisyOr::new(inhibitions)
+}
+
+/// Some categories, from all of them in random order.
+fn first_shuffled(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<(usize, usize)> {
+    let mut drawn = categories.to_vec();
+    drawn.shuffle(rng);
+    drawn.truncate(rng.random_range(NAMED));
+    drawn
+}
+
+/// The same in time that does not depend on how many there are.
+fn a_few(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<(usize, usize)> {
+    let n = rng.random_range(NAMED).min(categories.len());
+    sample(rng, categories.len(), n).into_iter().map(|place| categories[place]).collect()
 }

@@ -1,8 +1,9 @@
 //! Branch and bound answers to enumeration and to the junction tree, and proves what it says.
 
 use proptest::prelude::*;
-use prsl::{BranchAndBound, Enumeration, MaxProductTree, Model, SearchLimits};
+use prsl::{BranchAndBound, Enumeration, MaxProductTree, Model, SearchEnd, SearchLimits, Status};
 use prsl_testkit::{EXACT, RandomModel, close, golden, random_model, random_row, simulated, small_model};
+use rand::{RngExt, SeedableRng};
 
 fn many(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
@@ -64,14 +65,17 @@ proptest! {
 
     /// Whatever the limit, nothing is better than the gap says.
     #[test]
-    fn a_search_that_is_stopped_is_honest_about_its_gap((model, rows) in small_model(), nodes in 0u64..4) {
-        let limits = SearchLimits { nodes, ..SearchLimits::default() };
+    fn a_search_that_is_stopped_is_honest_about_its_gap((model, rows) in small_model(), work in 0u64..20_000) {
+        let limits = SearchLimits { work, ..SearchLimits::default() };
         let (engine, oracle) = (BranchAndBound::compile_with(&model, limits)?, Enumeration::compile(&model)?);
         for row in (0..rows.n_rows()).map(|row| rows.row(row)) {
             for n in [1, 3] {
                 let (found, expected) = (engine.top(row, n), oracle.top(row, n));
-                prop_assert_eq!(found.is_empty(), expected.is_empty());
+                if found.is_empty() {
+                    prop_assert!(expected.is_empty() || found.status(0) == Status::NotFound);
+                }
                 for (found, expected) in found.iter().zip(&expected) {
+                    prop_assert!(found.log_weight > f64::NEG_INFINITY);
                     let gap = found.gap.expect("the search knows its gap");
                     prop_assert!(found.log_weight + gap >= expected.log_weight - 1e-9);
                 }
@@ -128,7 +132,7 @@ fn independent_parts_are_searched_one_by_one() {
     let cells: Vec<Option<f64>> =
         (0..model.labels().len()).flat_map(|l| [Some(0.5 + 0.001 * (l % 7) as f64), None]).collect();
     rows.push(&cells, prsl::Normalize::Always).expect("the row is valid");
-    let limits = SearchLimits { nodes: 2000, ..SearchLimits::default() };
+    let limits = SearchLimits { work: 2_000_000, ..SearchLimits::default() };
     let found = BranchAndBound::compile_with(&model, limits)
         .expect("it compiles")
         .best_row(rows.row(0))
@@ -161,4 +165,139 @@ fn the_same_answer_with_one_thread_and_two() {
         pool.install(|| engine.best_batch(&rows))
     };
     assert_eq!(with(1), with(2));
+}
+
+/// Hard clauses over three labels each, almost as many as leave anything possible.
+fn hard_clauses(n_labels: usize, seed: u64) -> Model {
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    let mut builder =
+        (0..n_labels).fold(Model::builder(), |builder, label| builder.binary_label(format!("l{label}")));
+    for _ in 0..n_labels * 4 {
+        let literal = |rng: &mut rand_chacha::ChaCha8Rng| {
+            let sign = if rng.random::<bool>() { "!" } else { "" };
+            format!("{sign}l{}", rng.random_range(0..n_labels))
+        };
+        let clause = [literal(&mut rng), literal(&mut rng), literal(&mut rng)].join(" | ");
+        builder = builder.rule(clause, 1.0);
+    }
+    builder.build().expect("clauses are rules")
+}
+
+fn undecided_row(model: &Model) -> prsl::BeliefMatrix {
+    let mut rows = prsl::BeliefMatrix::new(model);
+    rows.push_evidence(&prsl::Evidence::new()).expect("nothing is known");
+    rows
+}
+
+#[test]
+fn a_search_that_is_stopped_at_once_still_finds_something_possible() {
+    for seed in 0..10 {
+        let model = hard_clauses(60, seed);
+        let rows = undecided_row(&model);
+        let limits = SearchLimits { work: 0, ..SearchLimits::default() };
+        let found = BranchAndBound::compile_with(&model, limits).expect("it compiles").top(rows.row(0), 1);
+        let complete = BranchAndBound::compile(&model).expect("it compiles").top(rows.row(0), 1);
+        assert_eq!(found.is_empty(), complete.is_empty(), "seed {seed}: {found:?}");
+        assert!(found.iter().all(|best| best.log_weight.is_finite()));
+        assert_eq!(found.status(0) == Status::Impossible, complete.status(0) == Status::Impossible);
+    }
+}
+
+/// Ten pigeons in nine holes.
+fn pigeons() -> Model {
+    let name = |pigeon: usize, hole: usize| format!("p{pigeon}_{hole}");
+    let mut builder = Model::builder();
+    for (pigeon, hole) in (0..10).flat_map(|pigeon| (0..9).map(move |hole| (pigeon, hole))) {
+        builder = builder.binary_label(name(pigeon, hole));
+    }
+    for pigeon in 0..10 {
+        builder = builder.rule((0..9).map(|hole| name(pigeon, hole)).collect::<Vec<_>>().join(" | "), 1.0);
+    }
+    for (hole, b) in (0..9).flat_map(|hole| (0..10).map(move |b| (hole, b))) {
+        for a in 0..b {
+            builder = builder.rule(format!("!{} | !{}", name(a, hole), name(b, hole)), 1.0);
+        }
+    }
+    builder.build().expect("clauses are rules")
+}
+
+#[test]
+fn a_search_that_found_nothing_is_not_an_explanation_of_weight_zero() {
+    let model = pigeons();
+    let rows = undecided_row(&model);
+    let limits = SearchLimits { work: 0, ..SearchLimits::default() };
+    let engine = BranchAndBound::compile_with(&model, limits).expect("it compiles");
+    let found = engine.top(rows.row(0), 1);
+    assert_eq!((found.len(), found.end(), found.status(0)), (0, SearchEnd::WorkLimit, Status::NotFound));
+    assert_eq!(engine.best_row(rows.row(0)), None);
+    let error = engine.best(&prsl::Evidence::new()).expect_err("nothing was found");
+    assert!(matches!(error, prsl::Error::NoExplanation), "{error}");
+}
+
+#[test]
+fn the_limit_is_work_and_not_time() {
+    let model = hard_soft(30);
+    let rows = undecided_row(&model);
+    let with =
+        |limits| BranchAndBound::compile_with(&model, limits).expect("it compiles").top(rows.row(0), 1);
+    let work = SearchLimits { work: 3_000_000, time: None };
+    let found = with(work);
+    assert_eq!((found.end(), found.status(0)), (SearchEnd::WorkLimit, Status::NotProven));
+    assert_eq!(found, with(work));
+    let late = with(SearchLimits { work: u64::MAX, time: Some(std::time::Duration::from_nanos(1)) });
+    assert_eq!((late.end(), late.status(0)), (SearchEnd::TimeLimit, Status::TimeLimit));
+    assert!(late[0].log_weight <= found[0].log_weight + found[0].gap.expect("known") + 1e-9);
+}
+
+/// Every two labels should differ, so that many rules are broken whatever is best.
+fn hard_soft(n_labels: usize) -> Model {
+    let mut builder =
+        (0..n_labels).fold(Model::builder(), |builder, label| builder.binary_label(format!("l{label}")));
+    for b in 0..n_labels {
+        for a in 0..b {
+            builder =
+                builder.rule(format!("l{a} xor l{b}"), 0.6 + 0.3 * ((a * 31 + b * 17) % 10) as f64 / 10.0);
+        }
+    }
+    builder.build().expect("rules")
+}
+
+/// A search without each rule in turn, compiled anew, took minutes.
+#[test]
+fn a_conflict_among_thousands_of_rules_is_named() {
+    let mut builder =
+        (0..3000).fold(Model::builder(), |builder, label| builder.binary_label(format!("l{label}")));
+    for label in 0..2999 {
+        builder = builder.rule(format!("l{label} -> l{}", label + 1), 1.0).name(format!("r{label}"));
+    }
+    let model = builder.build().expect("implications");
+    let engine = BranchAndBound::compile(&model).expect("it compiles");
+    let evidence = prsl::Evidence::new().observe("l7", "yes").observe("l10", "no");
+    let error = engine.best(&evidence).expect_err("impossible").to_string();
+    assert_eq!(
+        error,
+        "no assignment is possible: rules `r7`, `r8`, `r9` together exclude everything that the evidence allows"
+    );
+}
+
+#[test]
+fn costs_are_refused_before_they_are_built() {
+    let refusal = |model: &Model| {
+        let limits = prsl::Limits { memory: 1 };
+        let search = BranchAndBound::compile_within(model, limits, SearchLimits::default());
+        search.err().expect("more than 16 MiB").to_string()
+    };
+    // A message for each of a thousand categories in each of a thousand rules.
+    let mut builder = Model::builder().label("big", (0..1000).map(|category| format!("k{category}")));
+    for other in 0..1000 {
+        builder = builder.binary_label(format!("l{other}")).rule(format!("k0 -> l{other}"), 0.9);
+    }
+    let messages = refusal(&builder.build().expect("a model"));
+    // A table of 2,048 entries, each of which takes 300,000 steps.
+    let labels: String = (0..11).map(|label| format!("label l{label}\n")).collect();
+    let term = |index: usize| format!("l{} & !l{}", index % 11, (index / 11) % 11);
+    let terms: Vec<String> = (0..75_000).map(term).collect();
+    let model = Model::parse(&format!("{labels}rule 0.9: {}", terms.join(" | "))).expect("a model");
+    let steps = refusal(&model);
+    insta::assert_snapshot!(format!("{messages}\n{steps}"));
 }

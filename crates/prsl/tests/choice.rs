@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use prsl::engines::{EngineChoice, Explanations, Settings};
 use prsl::{
-    Engine, Enumeration, ExplanationEngine, Limits, LoopySettings, MarginalEngine, Model, SearchLimits,
+    BeliefMatrix, BranchAndBound, Engine, Enumeration, ExplanationEngine, Limits, LoopySettings,
+    MarginalEngine, MaxProductTree, Model, Normalize, SearchLimits, Status,
 };
 use prsl_testkit::{EXACT, close, simulated, small_model, small_tree};
 
@@ -59,6 +61,38 @@ proptest! {
         }
     }
 
+    #[test]
+    fn an_explanation_that_is_not_proven_is_possible((model, rows) in small_model()) {
+        let oracle = Enumeration::compile(&model)?;
+        let settings = Settings { limits: TINY, search: SearchLimits::within(Duration::ZERO), ..Settings::default() };
+        for choice in [EngineChoice::Auto, EngineChoice::Loopy] {
+            let engine = Explanations::compile(&model, choice, &settings)?;
+            for (row, found) in engine.top_batch(&rows, 1).into_iter().enumerate() {
+                let is_possible = !oracle.top(rows.row(row), 1).is_empty();
+                prop_assert!(found.iter().all(|best| best.log_weight > f64::NEG_INFINITY));
+                prop_assert!(is_possible || found.is_empty());
+                prop_assert!(!is_possible || found.status(0) != Status::Impossible);
+            }
+        }
+    }
+
+    #[test]
+    fn the_fifty_best_are_those_of_enumeration((model, rows) in small_model()) {
+        let oracle = Enumeration::compile(&model)?;
+        let (tree, search) = (MaxProductTree::compile(&model)?, BranchAndBound::compile(&model)?);
+        for row in (0..rows.n_rows()).map(|row| rows.row(row)) {
+            let expected = oracle.top(row, 50);
+            for found in [tree.top(row, 50), search.top(row, 50).to_vec()] {
+                prop_assert_eq!(found.len(), expected.len());
+                let distinct: std::collections::HashSet<_> = found.iter().map(|best| &best.assignment).collect();
+                prop_assert_eq!(distinct.len(), found.len());
+                for (found, expected) in found.iter().zip(&expected) {
+                    prop_assert!(close(found.log_weight, expected.log_weight, 10.0 * EXACT));
+                }
+            }
+        }
+    }
+
     /// Without circles loopy propagation is exact too.
     #[test]
     fn without_memory_marginals_are_loopy((model, rows) in small_tree()) {
@@ -105,7 +139,7 @@ fn settings_are_checked_even_where_they_are_not_used() {
 #[test]
 fn the_tree_finishes_what_branch_and_bound_does_not() {
     let (model, rows) = simulated(20, 28, 12, 1);
-    let nothing = SearchLimits { nodes: 0, time: Duration::ZERO };
+    let nothing = SearchLimits::within(Duration::ZERO);
     let engine = ExplanationEngine::compile(&model, Limits::default(), nothing).expect("an engine");
     assert_eq!(engine.engine(), Engine::BranchAndBound, "{}", engine.reason());
     let best = engine.best_batch(&rows);
@@ -127,4 +161,62 @@ fn engines_are_shared_by_threads() {
     fn shared<T: Send + Sync>() {}
     shared::<MarginalEngine>();
     shared::<ExplanationEngine>();
+}
+
+/// One run for each label and explanation, each with a copy of the row, took minutes and gigabytes.
+#[test]
+fn thousands_of_explanations_of_independent_labels() {
+    let labels: String = (0..40).map(|label| format!("label l{label}\n")).collect();
+    for rules in ["", "label p\nlabel q\nrule 0.9: p -> q\n"] {
+        let model = Model::parse(&format!("{labels}{rules}")).expect("a model");
+        let mut rows = BeliefMatrix::new(&model);
+        let belief = |label: usize| 0.5 + 0.49 * ((label * 7919 % 101) as f64 / 101.0);
+        let cells: Vec<_> = (0..model.labels().len()).flat_map(|label| [Some(belief(label)), None]).collect();
+        rows.push(&cells, Normalize::Never).expect("a row");
+        for limits in [Limits::default(), TINY] {
+            let engine =
+                ExplanationEngine::compile(&model, limits, SearchLimits::default()).expect("an engine");
+            let found = engine.top(rows.row(0), 5000);
+            let expected = best_weights(&model, rows.row(0), 5000);
+            assert_eq!((found.len(), found.status(4999)), (5000, Status::Ok), "{}", engine.reason());
+            for (found, expected) in found.iter().zip(expected) {
+                assert!(close(found.log_weight, expected, 1e-9), "{} and {expected}", found.log_weight);
+            }
+        }
+    }
+}
+
+/// The largest ln weights, label by label, of labels that no rule ties together but the last two.
+fn best_weights(model: &Model, row: &[f64], n: usize) -> Vec<f64> {
+    let mut weights = vec![0.0];
+    let n_independent = 40;
+    let mut add = |choices: &[f64]| {
+        let mut sums: Vec<f64> =
+            weights.iter().flat_map(|sum| choices.iter().map(move |c| sum + c)).collect();
+        sums.sort_by(|a, b| b.total_cmp(a));
+        sums.truncate(n);
+        weights = sums;
+    };
+    row[..2 * n_independent].chunks(2).for_each(|belief| add(&[belief[0].ln(), belief[1].ln()]));
+    if model.labels().len() > n_independent {
+        let [p, q] = [&row[80..82], &row[82..84]];
+        let pairs = [(0, 0, 0.9), (0, 1, 0.1), (1, 0, 0.9), (1, 1, 0.9)];
+        add(&pairs.map(|(a, b, weight): (usize, usize, f64)| (p[a] * q[b] * weight).ln()));
+    }
+    weights
+}
+
+#[test]
+fn a_second_explanation_whose_share_is_too_small_for_a_float_is_found() {
+    let model = Model::parse("label a\nlabel b\nrule 1e-300: a").expect("a model");
+    let mut rows = BeliefMatrix::new(&model);
+    rows.push(&[Some(1e-200), Some(1.0), None, None], Normalize::Always).expect("a row");
+    let expected = Enumeration::compile(&model).expect("small").top(rows.row(0), 5);
+    for found in [
+        MaxProductTree::compile(&model).expect("small").top(rows.row(0), 5),
+        BranchAndBound::compile(&model).expect("small").top(rows.row(0), 5).to_vec(),
+    ] {
+        assert_eq!((found.len(), expected.len()), (4, 4));
+        assert!(close(found[3].log_weight, expected[3].log_weight, 1e-9));
+    }
 }

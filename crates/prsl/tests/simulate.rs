@@ -58,3 +58,15 @@ fn what_cannot_be_drawn_is_refused() {
         assert!(matches!(of(n_labels, n_rules, n_rows), Err(Error::TooCostly { .. })));
     }
 }
+
+#[test]
+fn models_with_many_rules_are_drawn_without_shuffling_all_categories_for_each() {
+    let simulation = Simulation { n_labels: 200_000, n_rules: 200_000, n_rows: 0, seed: 1 };
+    let (model, _) = simulation.draw().unwrap();
+    for rule in model.rules() {
+        let Body::NoisyOr(noisy_or) = rule.body() else { panic!("{rule:?}") };
+        let named: std::collections::HashSet<_> =
+            noisy_or.inhibitions().iter().map(|i| (i.label, i.category)).collect();
+        assert!((2..=5).contains(&named.len()) && named.len() == noisy_or.inhibitions().len());
+    }
+}

@@ -104,7 +104,7 @@ proptest! {
         for row in 0..rows.n_rows() {
             for n in [1, 2, 5, 40] {
                 let expected = oracle.top(rows.row(row), n);
-                for found in [tree.top(rows.row(row), n), search.top(rows.row(row), n)] {
+                for found in [tree.top(rows.row(row), n), search.top(rows.row(row), n).to_vec()] {
                     same_weights(&found, &expected);
                     for it in &found {
                         prop_assert!(it.is_optimal());
@@ -337,7 +337,7 @@ fn a_search_that_is_stopped_still_tells_the_truth() {
     let (model, rows) = simulated(30, 60, 3, 5);
     let all = vec![0; model.labels().len()];
     let model = model.edit().add_typical(Combination::new(1e30, all.clone())).build().unwrap();
-    let limits = SearchLimits { nodes: 1, ..SearchLimits::default() };
+    let limits = SearchLimits { work: 1, ..SearchLimits::default() };
     let (stopped, search) =
         (BranchAndBound::compile_with(&model, limits).unwrap(), BranchAndBound::compile(&model).unwrap());
     for row in 0..rows.n_rows() {

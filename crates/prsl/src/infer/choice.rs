@@ -2,16 +2,18 @@
 
 use std::sync::OnceLock;
 
+use rayon::prelude::*;
+
 use super::branch_and_bound::{BranchAndBound, SearchLimits};
 use super::junction_tree::plan::{bytes, quantity};
-use super::junction_tree::{Cost, JunctionTree, Limits};
+use super::junction_tree::{Cost, JunctionTree, JunctionTreePlan, Limits};
 use super::loopy::{Loopy, LoopySettings};
 use super::mpe::{MaxProductPlan, MaxProductTree};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::model::Model;
-use crate::posterior::{Engine, MostProbable, Posterior, Posteriors};
+use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, RankedExplanations, SearchEnd};
 
 /// Multiply-adds a row up to which exact marginals are worth waiting for: a few seconds on one core.
 pub const MAX_WORK: f64 = 2e9;
@@ -51,11 +53,17 @@ impl MarginalEngine {
     /// Compiles the junction tree if that is within the limits, and loopy propagation with these settings if not.
     pub fn compile(model: &Model, limits: Limits, settings: LoopySettings) -> Result<Self> {
         settings.check()?;
-        let tree = JunctionTree::compile_within(model, limits);
-        let reason = marginal_reason(tree.as_ref().map(JunctionTree::cost), limits)?;
+        let (tree, reason) = match affordable_tree(model, limits, MAX_WORK) {
+            Ok(Affordable::Yes(tree)) => {
+                let reason = marginal_reason(Ok(tree.cost()), limits)?;
+                (Some(tree), reason)
+            }
+            Ok(Affordable::No(cost)) => (None, marginal_reason(Ok(cost), limits)?),
+            Err(error) => (None, marginal_reason(Err(&error), limits)?),
+        };
         let kind = match tree {
-            Ok(tree) if tree.cost().multiply_adds <= MAX_WORK => MarginalKind::Tree(Box::new(tree)),
-            _ => MarginalKind::Loopy(Box::new(Loopy::compile_with(model, settings)?)),
+            Some(tree) => MarginalKind::Tree(tree),
+            None => MarginalKind::Loopy(Box::new(Loopy::compile_with(model, settings)?)),
         };
         Ok(Self { kind, reason })
     }
@@ -103,6 +111,22 @@ impl MarginalEngine {
             MarginalKind::Tree(engine) => engine.infer_batch(rows),
             MarginalKind::Loopy(engine) => engine.infer_batch(rows),
         }
+    }
+}
+
+/// A junction tree, or what a row would take if that is too much.
+pub(crate) enum Affordable {
+    Yes(Box<JunctionTree>),
+    No(Cost),
+}
+
+/// The junction tree, if a row takes no more than so many multiply-adds. It is laid out only then.
+pub(crate) fn affordable_tree(model: &Model, limits: Limits, work: f64) -> Result<Affordable> {
+    let plan = JunctionTreePlan::new_worth(model, limits, work)?;
+    plan.check()?;
+    match plan.cost() {
+        cost if cost.multiply_adds > work => Ok(Affordable::No(cost)),
+        _ => Ok(Affordable::Yes(Box::new(plan.tree()?))),
     }
 }
 
@@ -187,7 +211,7 @@ impl ExplanationEngine {
             (Err(error), _) => refusal(&error)?,
         };
         let reason = format!("branch and bound: {why}");
-        match BranchAndBound::compile_with(model, search_limits) {
+        match BranchAndBound::compile_within(model, limits, search_limits) {
             Ok(search) => {
                 let search = Search { search, plan: plan.ok(), tree: OnceLock::new() };
                 Ok(Self { kind: ExplanationKind::Search(Box::new(search)), reason })
@@ -231,21 +255,38 @@ impl ExplanationEngine {
         }
     }
 
-    /// The most probable explanation of every row, `None` where the evidence is impossible.
+    /// The most probable explanation of every row. `None` where the evidence is impossible, or nothing possible was
+    /// found within the limits: [`Self::top_batch`] tells which.
     pub fn best_batch(&self, rows: &BeliefMatrix) -> Vec<Option<MostProbable>> {
+        self.top_batch(rows, 1).into_iter().map(RankedExplanations::into_best).collect()
+    }
+
+    /// The `n` most probable explanations of every row.
+    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Vec<RankedExplanations> {
         match &self.kind {
-            ExplanationKind::Tree(engine) => engine.best_batch(rows),
-            ExplanationKind::Search(engine) => engine.best_batch(rows),
+            ExplanationKind::Tree(engine) => in_tree(engine, rows, n),
+            ExplanationKind::Search(engine) => engine.top_batch(rows, n),
         }
     }
 
-    /// The `n` most probable explanations of a row of completed beliefs, best first; fewer if no more are possible.
-    pub fn top(&self, row: &[f64], n: usize) -> Vec<MostProbable> {
+    /// The `n` most probable explanations of a row of completed beliefs, best first; fewer if no more are possible, or no
+    /// more were found within the limits.
+    pub fn top(&self, row: &[f64], n: usize) -> RankedExplanations {
         match &self.kind {
-            ExplanationKind::Tree(engine) => engine.top(row, n),
+            ExplanationKind::Tree(engine) => RankedExplanations::complete(engine.top(row, n)),
             ExplanationKind::Search(engine) => engine.top(row, n),
         }
     }
+}
+
+/// The `n` best of every row along a tree; one of each is found for several rows side by side.
+fn in_tree(tree: &MaxProductTree, rows: &BeliefMatrix, n: usize) -> Vec<RankedExplanations> {
+    if n == 1 {
+        let complete = |best: Option<MostProbable>| RankedExplanations::complete(best.into_iter().collect());
+        return tree.best_batch(rows).into_iter().map(complete).collect();
+    }
+    let top = |row: usize| RankedExplanations::complete(tree.top(rows.row(row), n));
+    (0..rows.n_rows()).into_par_iter().map(top).collect()
 }
 
 /// Why a plan is left alone: it does not fit, or it fits and takes long.
@@ -260,14 +301,13 @@ fn slower(plan: &MaxProductPlan, limits: Limits) -> String {
 }
 
 impl Search {
-    fn best_batch(&self, rows: &BeliefMatrix) -> Vec<Option<MostProbable>> {
-        let mut found = self.search.best_batch(rows);
-        let is_open = |row: &usize| found[*row].as_ref().is_some_and(|best| !best.is_optimal());
-        let open: Vec<usize> = (0..found.len()).filter(is_open).collect();
+    fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Vec<RankedExplanations> {
+        let mut found = self.search.top_batch(rows, n);
+        let open: Vec<usize> = (0..found.len()).filter(|&row| is_open(&found[row], n)).collect();
         if !open.is_empty()
-            && let Some(tree) = self.tree(1)
+            && let Some(tree) = self.tree(n)
         {
-            let finished = tree.best_batch(&rows.select(&open));
+            let finished = in_tree(tree, &rows.select(&open), n);
             for (row, best) in open.into_iter().zip(finished) {
                 found[row] = best;
             }
@@ -275,18 +315,24 @@ impl Search {
         found
     }
 
-    fn top(&self, row: &[f64], n: usize) -> Vec<MostProbable> {
+    fn top(&self, row: &[f64], n: usize) -> RankedExplanations {
         let found = self.search.top(row, n);
-        if found.iter().all(MostProbable::is_optimal) {
+        if !is_open(&found, n) {
             return found;
         }
-        self.tree(n).map_or(found, |tree| tree.top(row, n))
+        self.tree(n).map_or(found, |tree| RankedExplanations::complete(tree.top(row, n)))
     }
 
     /// The tree, if a row's `n` best explanations take no more than [`MAX_WORK`].
     fn tree(&self, n: usize) -> Option<&MaxProductTree> {
-        let n_sweeps = MaxProductTree::sweeps(self.search.model().labels().len(), n);
+        let n_sweeps = MaxProductTree::sweeps(n);
         let plan = self.plan.as_ref().filter(|plan| plan.cost().multiply_adds * n_sweeps <= MAX_WORK)?;
         self.tree.get_or_init(|| plan.tree().ok()).as_ref()
     }
+}
+
+/// Whether something better may exist than was found, or more of it.
+fn is_open(found: &RankedExplanations, n: usize) -> bool {
+    let is_proven = found.len() == n && found.iter().all(MostProbable::is_optimal);
+    found.end() != SearchEnd::Complete && !is_proven
 }

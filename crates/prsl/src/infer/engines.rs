@@ -15,14 +15,15 @@
 
 use rayon::prelude::*;
 
+use super::choice::{Affordable, affordable_tree};
 use super::{
     Decoded, Enumeration, ExplanationEngine, JunctionTree, Limits, Loopy, LoopySettings, MAX_WORK,
-    MarginalEngine, Sampler, Sampling, SearchLimits,
+    MarginalEngine, Sampler, SearchLimits,
 };
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::posterior::{Engine, MostProbable, Posteriors};
+use crate::posterior::{Engine, Posteriors, RankedExplanations, SearchEnd};
 
 /// Which engine to ask.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub struct Settings {
     pub limits: Limits,
     /// How loopy propagation runs.
     pub loopy: LoopySettings,
-    /// How long branch and bound may take for a row.
+    /// What branch and bound may take for a row.
     pub search: SearchLimits,
 }
 
@@ -153,21 +154,21 @@ impl Explanations {
         })
     }
 
-    /// The `n` most probable explanations of every row, none where it is impossible.
-    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Vec<Vec<MostProbable>> {
-        let each = |top: &(dyn Fn(&[f64]) -> Vec<MostProbable> + Sync)| -> Vec<Vec<MostProbable>> {
-            (0..rows.n_rows()).into_par_iter().map(|row| top(rows.row(row))).collect()
-        };
+    /// The `n` most probable explanations of every row; where there are none, why.
+    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Vec<RankedExplanations> {
         match self {
-            Explanations::Exact(engine) if n == 1 => {
-                engine.best_batch(rows).into_iter().map(|best| best.into_iter().collect()).collect()
-            }
-            Explanations::Exact(engine) => each(&|row| engine.top(row, n)),
+            Explanations::Exact(engine) => engine.top_batch(rows, n),
             Explanations::Loopy(engine) => {
-                let best = |decoded: Option<Decoded>| decoded.map(|it| it.best).into_iter().collect();
+                let best = |decoded: Option<Decoded>| match decoded {
+                    None => RankedExplanations::complete(Vec::new()),
+                    Some(it) => RankedExplanations::new(it.best.into_iter().collect(), SearchEnd::Proposed),
+                };
                 engine.best_batch(rows).into_iter().map(best).collect()
             }
-            Explanations::Enumeration(_, engine) => each(&|row| engine.top(row, n)),
+            Explanations::Enumeration(_, engine) => {
+                let top = |row: usize| RankedExplanations::complete(engine.top(rows.row(row), n));
+                (0..rows.n_rows()).into_par_iter().map(top).collect()
+            }
         }
     }
 
@@ -204,13 +205,11 @@ impl Explanations {
 
 /// The engine for samples; with `exact` a refusal where only approximate ones are affordable.
 pub fn sampler(model: &Model, engine: EngineChoice, limits: Limits) -> Result<Sampler> {
-    let sampler = Sampler::compile(model, limits)?;
-    if engine == EngineChoice::Exact && sampler.engine() == Engine::Gibbs {
-        // Samples of no row at all are refused like any others, by whatever does not fit.
-        JunctionTree::compile_within(model, limits)?
-            .sample_batch(&BeliefMatrix::new(model), &Sampling::default())?;
+    if engine == EngineChoice::Exact {
+        Sampler::exact(model, limits)
+    } else {
+        Sampler::compile(model, limits)
     }
-    Ok(sampler)
 }
 
 /// Multiply-adds a row up to which ln Z comes with an explanation for nothing: a fraction of a millisecond, as branch and
@@ -248,14 +247,15 @@ impl LogEvidence {
     }
 
     fn compile_within(model: &Model, limits: Limits, work: f64) -> Result<LogEvidence> {
-        let tree = match JunctionTree::compile_within(model, limits) {
+        let cost = match affordable_tree(model, limits, work) {
             Err(refused @ Error::TooCostly { .. }) => return Ok(Self::none(refused)),
-            tree => tree?,
+            Err(error) => return Err(error),
+            Ok(Affordable::Yes(tree)) => {
+                let reason = format!("junction tree: {}", tree.cost());
+                return Ok(LogEvidence { tree: Some(tree), reason });
+            }
+            Ok(Affordable::No(cost)) => cost,
         };
-        let cost = tree.cost();
-        if cost.multiply_adds <= work {
-            return Ok(LogEvidence { tree: Some(Box::new(tree)), reason: format!("junction tree: {cost}") });
-        }
         let advice = if work < MAX_WORK {
             "; the exact engine, or asking for marginals too, waits for it"
         } else {

@@ -6,13 +6,14 @@ use rayon::prelude::*;
 
 use super::factor::{Factor, Factors, Shape, States};
 use super::outcome::Outcome;
+use super::possible::Possible;
 use super::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
 use super::semiring::SumProduct;
 use super::typical::Typical;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::label::LabelId;
-use crate::lint::logic::{self, Logic, STEPS_PER_QUESTION, is_hard};
+use crate::lint::logic::STEPS_PER_QUESTION;
 use crate::model::Model;
 use crate::rule::RuleId;
 
@@ -170,22 +171,16 @@ impl Gibbs {
         if (0..SEARCHES).any(|search| chain.search(search == 0)) {
             return Ok(());
         }
-        let mut logic = Logic::new(&self.model);
-        let is_known_and_hard = |&rule: &RuleId| is_hard(self.model.rule(rule)) && logic.knows(rule);
-        let hard: Vec<RuleId> = self.model.rule_ids().filter(is_known_and_hard).collect();
-        let excluded: Vec<_> =
-            (0..row.len()).filter(|&category| row[category] == 0.0).map(|c| !logic.category(c)).collect();
-        match logic.ask(&hard, &excluded) {
-            logic::Outcome::Assignment(assignment) => {
+        match Possible::of(&self.model, row) {
+            Possible::Yes(assignment) => {
                 let state = |(label, &category): (usize, &usize)| self.states.of_category[label][category];
                 chain.move_to(assignment.iter().enumerate().map(state).collect());
             }
-            logic::Outcome::Conflict(rules) => {
-                let rules = logic.minimal(rules, &excluded);
+            Possible::No(rules) => {
                 let rules = rules.into_iter().map(|rule| self.model.rule_name(rule)).collect();
                 return Err(Error::Impossible { rules });
             }
-            logic::Outcome::Unknown => {}
+            Possible::Unknown => {}
         }
         if chain.broken().is_empty() { Ok(()) } else { Err(Error::NoStart { steps: STEPS_PER_QUESTION }) }
     }
@@ -228,14 +223,14 @@ impl Constraint {
 /// What the labels of a rank-one rule come to: ∏ q as a sum of logarithms, with the ends counted apart, so that
 /// certain stays certain and impossible impossible whatever rounding says.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+pub(crate) struct Tally {
     n_zero: usize,
     n_between: usize,
     log_q: f64,
 }
 
 impl Tally {
-    fn add(&mut self, q: f64) {
+    pub(crate) fn add(&mut self, q: f64) {
         self.n_zero += usize::from(q == 0.0);
         if q > 0.0 && q < 1.0 {
             self.n_between += 1;
@@ -243,7 +238,7 @@ impl Tally {
         }
     }
 
-    fn remove(&mut self, q: f64) {
+    pub(crate) fn remove(&mut self, q: f64) {
         self.n_zero -= usize::from(q == 0.0);
         if q > 0.0 && q < 1.0 {
             self.n_between -= 1;
@@ -252,7 +247,7 @@ impl Tally {
     }
 
     /// The probabilities that the rule stays silent and that it fires.
-    fn outcome(&self) -> [f64; 2] {
+    pub(crate) fn outcome(&self) -> [f64; 2] {
         if self.n_zero > 0 { [0.0, 1.0] } else { [self.log_q.exp(), -self.log_q.exp_m1()] }
     }
 

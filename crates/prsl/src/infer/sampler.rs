@@ -82,6 +82,13 @@ impl Sampler {
         Ok(Self { kind })
     }
 
+    /// Compiles a junction tree, or says what it would take if that is more than the limits allow.
+    pub fn exact(model: &Model, limits: Limits) -> Result<Self> {
+        let engine = JunctionTree::compile_within(model, limits)?;
+        engine.careful()?;
+        Ok(Self { kind: Kind::Exact(Box::new(engine)) })
+    }
+
     /// The model it was compiled from.
     pub fn model(&self) -> &Model {
         match &self.kind {

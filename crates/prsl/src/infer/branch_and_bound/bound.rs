@@ -23,6 +23,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::budget::Budget;
 use super::cost::{Chain, CostFunction, Costs, Form};
 
 /// Costs moved between labels and rules, and the lower bound that came out of it. All changes can be taken back.
@@ -32,6 +33,8 @@ pub(crate) struct Bound<'a> {
     pub(crate) beliefs: Vec<f64>,
     /// c of (1).
     pub(crate) constant: f64,
+    /// What updates take is counted here.
+    pub(crate) budget: Budget,
     /// u of every category, ∞ for those that are out, then the messages of all functions.
     values: Vec<f64>,
     /// How many categories each label has left.
@@ -42,10 +45,22 @@ pub(crate) struct Bound<'a> {
 }
 
 /// What was changed, and what it was before.
-#[derive(Default)]
 struct Trail {
-    changes: Vec<Range<usize>>,
+    changes: Vec<Change>,
     values: Vec<f64>,
+    /// The most values that are kept; beyond them the search gives up.
+    limit: usize,
+    /// Counts marks and returns to them: what was saved since the last one need not be saved again.
+    period: u64,
+    /// The period in which each label's costs and each function's messages were saved last.
+    saved: Vec<u64>,
+}
+
+/// Some values that were changed.
+struct Change {
+    values: Range<usize>,
+    /// The label whose costs they are, if they are no messages.
+    label: Option<usize>,
 }
 
 /// Functions that may say more than they did.
@@ -78,7 +93,7 @@ const NOTICEABLE: f64 = 5e-2;
 
 impl<'a> Bound<'a> {
     /// The beliefs' costs; `None` if they exclude everything.
-    pub(crate) fn new(costs: &'a Costs, row: &[f64]) -> Option<Self> {
+    pub(crate) fn new(costs: &'a Costs, row: &[f64], budget: Budget) -> Option<Self> {
         let beliefs: Vec<f64> = row.iter().map(|belief| -belief.ln()).collect();
         let mut values = Vec::with_capacity(row.len() + costs.n_messages);
         values.extend_from_slice(&beliefs);
@@ -87,6 +102,7 @@ impl<'a> Bound<'a> {
             costs,
             beliefs,
             constant: costs.constant,
+            budget,
             values,
             n_left: Vec::new(),
             trail: None,
@@ -109,15 +125,17 @@ impl<'a> Bound<'a> {
     /// Takes out all but the cheapest of the categories that no rule tells apart.
     pub(crate) fn drop_dominated(&mut self) {
         for (label, states) in self.costs.states.of_category.iter().enumerate() {
-            let start = self.costs.categories(label).start;
+            let costs = &mut self.values[self.costs.categories(label)];
+            let mut cheapest: Vec<Option<usize>> = vec![None; states.len()];
             for (category, &state) in states.iter().enumerate() {
-                let cost = self.values[start + category];
-                let dominated = |other: usize| {
-                    let rival = self.values[start + other];
-                    states[other] == state && (rival < cost || (rival == cost && other < category))
-                };
-                if (0..states.len()).any(dominated) {
-                    self.values[start + category] = f64::INFINITY;
+                let best = &mut cheapest[state];
+                if best.is_none_or(|best| costs[category] < costs[best]) {
+                    *best = Some(category);
+                }
+            }
+            for (category, &state) in states.iter().enumerate() {
+                if cheapest[state] != Some(category) {
+                    costs[category] = f64::INFINITY;
                 }
             }
         }
@@ -126,8 +144,11 @@ impl<'a> Bound<'a> {
 
     /// Counts the categories that are left.
     fn count(&mut self) {
-        let n_left = |label: usize| self.unary(label).iter().filter(|cost| **cost < f64::INFINITY).count();
-        self.n_left = (0..self.costs.of_label.len()).map(n_left).collect();
+        self.n_left = (0..self.costs.of_label.len()).map(|label| self.count_left(label)).collect();
+    }
+
+    fn count_left(&self, label: usize) -> usize {
+        self.unary(label).iter().filter(|cost| **cost < f64::INFINITY).count()
     }
 
     /// u of a label's categories.
@@ -162,27 +183,40 @@ impl<'a> Bound<'a> {
         self.costs.cost(function, assignment) + messages
     }
 
-    /// From here on changes can be taken back.
-    pub(crate) fn start_recording(&mut self) -> Mark {
-        self.trail.get_or_insert_default();
-        self.mark()
+    /// From here on changes can be taken back, up to so many values of them.
+    pub(crate) fn start_recording(&mut self, limit: usize) {
+        let n_saved = self.costs.of_label.len() + self.costs.functions.len();
+        self.trail.get_or_insert_with(|| Trail {
+            changes: Vec::new(),
+            values: Vec::new(),
+            limit,
+            period: 1,
+            saved: vec![0; n_saved],
+        });
     }
 
-    pub(crate) fn mark(&self) -> Mark {
-        let n_changes = self.trail.as_ref().map_or(0, |trail| trail.changes.len());
-        Mark { n_changes, constant: self.constant }
+    /// Where things stand.
+    pub(crate) fn mark(&mut self) -> Mark {
+        let trail = self.trail.as_mut().expect("changes are recorded before anything is marked");
+        trail.period += 1;
+        Mark { n_changes: trail.changes.len(), constant: self.constant }
     }
 
     /// Takes back everything since the mark.
     pub(crate) fn undo(&mut self, mark: Mark) {
-        let trail = self.trail.as_mut().expect("changes are recorded once there are marks to go back to");
-        for changed in trail.changes.drain(mark.n_changes..).rev() {
-            let saved = trail.values.len() - changed.len();
-            self.values[changed].copy_from_slice(&trail.values[saved..]);
+        let mut trail = self.trail.take().expect("changes are recorded before anything is marked");
+        trail.period += 1;
+        for Change { values, label } in trail.changes.drain(mark.n_changes..).rev() {
+            let saved = trail.values.len() - values.len();
+            self.budget.spend(values.len() as u64);
+            self.values[values].copy_from_slice(&trail.values[saved..]);
             trail.values.truncate(saved);
+            if let Some(label) = label {
+                self.n_left[label] = self.count_left(label);
+            }
         }
+        self.trail = Some(trail);
         self.constant = mark.constant;
-        self.count();
     }
 
     /// Leaves a label this category alone; its functions are to be looked at.
@@ -198,7 +232,9 @@ impl<'a> Bound<'a> {
     /// Takes categories out, and moves what all others cost at least into the bound.
     fn take_out(&mut self, label: usize, out: impl Fn(usize) -> bool) {
         let block = self.costs.categories(label);
-        save(&mut self.trail, &self.values, block.clone());
+        if let Some(trail) = &mut self.trail {
+            trail.save_label(self.costs, &self.values, label);
+        }
         let costs = &mut self.values[block];
         costs.iter_mut().enumerate().filter(|(at, _)| out(*at)).for_each(|(_, cost)| *cost = f64::INFINITY);
         self.n_left[label] = costs.iter().filter(|cost| **cost < f64::INFINITY).count();
@@ -217,15 +253,15 @@ impl<'a> Bound<'a> {
         self.agenda.add(function);
     }
 
-    /// Updates the functions on the list, and those that this gives reason to, at most `budget` times. `false` if nothing
-    /// below `upper` is left.
-    pub(crate) fn propagate(&mut self, upper: f64, budget: usize) -> bool {
-        let mut left = budget;
+    /// Updates the functions on the list, and those that this gives reason to: as often as `times` allows, of which
+    /// the first are done even if the budget is spent. `false` if nothing below `upper` is left.
+    pub(crate) fn propagate(&mut self, upper: f64, times: Range<usize>) -> bool {
+        let mut n_updates = 0;
         let mut alive = self.constant < upper;
-        while alive && left > 0 {
+        while alive && n_updates < times.end && (n_updates < times.start || !self.budget.is_spent()) {
             let Some(function) = self.agenda.next() else { break };
             alive = self.update(function, upper);
-            left -= 1;
+            n_updates += 1;
         }
         while self.agenda.next().is_some() {}
         alive
@@ -233,11 +269,15 @@ impl<'a> Bound<'a> {
 
     /// One update, see above; `false` if nothing below `upper` is left.
     fn update(&mut self, function: usize, upper: f64) -> bool {
-        let Self { costs, values, n_left, scratch, trail, agenda, .. } = self;
+        let Self { costs, values, n_left, scratch, trail, agenda, budget, .. } = self;
         let f = &costs.functions[function];
-        if trail.is_some() {
-            save(trail, values, costs.messages(f));
-            f.places.iter().for_each(|place| save(trail, values, costs.categories(place.label)));
+        budget.spend(f.effort);
+        if let Some(trail) = trail {
+            trail.save_messages(costs, values, function);
+            f.places.iter().for_each(|place| trail.save_label(costs, values, place.label));
+            if trail.values.len() > trail.limit {
+                budget.give_up();
+            }
         }
         let (unary, messages) = values.split_at_mut(costs.model.n_categories());
         let messages = &mut messages[f.start..][..f.messages.len()];
@@ -279,11 +319,24 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Remembers values, if that is asked for.
-fn save(trail: &mut Option<Trail>, values: &[f64], range: Range<usize>) {
-    if let Some(trail) = trail {
-        trail.values.extend_from_slice(&values[range.clone()]);
-        trail.changes.push(range);
+impl Trail {
+    /// Remembers a label's costs.
+    fn save_label(&mut self, costs: &Costs, values: &[f64], label: usize) {
+        self.save(label, values, Change { values: costs.categories(label), label: Some(label) });
+    }
+
+    /// Remembers a function's messages.
+    fn save_messages(&mut self, costs: &Costs, values: &[f64], function: usize) {
+        let messages = costs.messages(&costs.functions[function]);
+        self.save(costs.of_label.len() + function, values, Change { values: messages, label: None });
+    }
+
+    /// Remembers values unless it has since the last mark.
+    fn save(&mut self, slot: usize, values: &[f64], change: Change) {
+        if std::mem::replace(&mut self.saved[slot], self.period) != self.period {
+            self.values.extend_from_slice(&values[change.values.clone()]);
+            self.changes.push(change);
+        }
     }
 }
 
@@ -385,7 +438,7 @@ impl Scratch {
             for state in 0..end - start {
                 for group in 0..n_groups {
                     let sum = before[start + state] + self.least[place.groups.start + group];
-                    let slot = &mut before[end + next[state * n_groups + group]];
+                    let slot = &mut before[end + next[state * n_groups + group] as usize];
                     *slot = if sum < *slot { sum } else { *slot };
                 }
             }
@@ -400,7 +453,8 @@ impl Scratch {
             let mut onward = vec![f64::INFINITY; width(level)];
             for state in 0..width(level) {
                 for group in 0..n_groups {
-                    let rest = self.least[place.groups.start + group] + after[next[state * n_groups + group]];
+                    let rest = self.least[place.groups.start + group]
+                        + after[next[state * n_groups + group] as usize];
                     let slot = &mut self.completion[place.groups.start + group];
                     *slot = slot.min(before[start + state] + rest);
                     onward[state] = onward[state].min(rest);
@@ -459,7 +513,7 @@ fn least(values: &[f64]) -> f64 {
 /// One level of a chain.
 struct Step<'a> {
     n_groups: usize,
-    next: &'a [usize],
+    next: &'a [u32],
 }
 
 impl<'a> Step<'a> {

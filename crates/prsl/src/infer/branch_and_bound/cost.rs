@@ -1,14 +1,16 @@
 //! Rules as costs −ln φ over the categories of their labels: what the search adds up and bounds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape, States};
+use crate::infer::junction_tree::Limits;
+use crate::infer::junction_tree::plan::bytes;
 use crate::infer::outcome::Outcome;
-use crate::label::LabelId;
+use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
-use crate::rule::RuleId;
+use crate::rule::{Body, RuleId};
 
 /// A model as a sum of costs, one per rule or group of rules over the same labels.
 pub(crate) struct Costs {
@@ -21,6 +23,8 @@ pub(crate) struct Costs {
     pub(crate) of_label: Vec<Vec<(usize, usize)>>,
     /// How many messages all functions have together.
     pub(crate) n_messages: usize,
+    /// What it takes, in bytes.
+    pub(crate) bytes: f64,
 }
 
 /// The cost of one rule, or of several over the same labels, for every combination of its labels' categories.
@@ -33,6 +37,10 @@ pub(crate) struct CostFunction {
     /// Whether all places have two groups.
     pub(crate) is_binary: bool,
     pub(crate) form: Form,
+    /// Work of one update, in units of [`SearchLimits::work`](super::SearchLimits::work).
+    pub(crate) effort: u64,
+    /// Work of the exact cost of one assignment.
+    pub(crate) price: u64,
 }
 
 /// What a message is about.
@@ -71,13 +79,22 @@ pub(crate) struct Chain {
     pub(crate) levels: Vec<Level>,
     /// The cost in each state behind the last level.
     pub(crate) last: Vec<f64>,
+    /// The product that a rank-one rule comes to.
+    pub(crate) silence: Option<Silence>,
+}
+
+/// w(silent) Q + w(fired) (1 − Q) with Q = ∏ q.
+pub(crate) struct Silence {
+    /// q of every group of every place.
+    pub(crate) q: Vec<f64>,
+    pub(crate) weights: [f64; 2],
 }
 
 pub(crate) struct Level {
     pub(crate) n_states: usize,
     pub(crate) n_groups: usize,
     /// The state after, at `state * n_groups + group`.
-    pub(crate) next: Vec<usize>,
+    pub(crate) next: Vec<u32>,
 }
 
 /// The largest table; wider rules are chains.
@@ -86,10 +103,21 @@ const MAX_TABLE: f64 = 2048.0;
 const MAX_MERGED: f64 = 512.0;
 /// The most states of a noisy-or's chain.
 const MAX_STATES: usize = 64;
+/// The most groups that are asked whether a rule over fewer labels joins them.
+const MAX_HOSTS: usize = 1000;
+/// The most nodes of formulas, and inhibition probabilities, that are evaluated to fill tables: about two seconds.
+const MAX_EVALUATIONS: f64 = 5e8;
+/// Work of an update beside the numbers that it looks at: mostly memory that is not in the cache.
+const UPDATE_WORK: u64 = 60;
+/// Costs that take less memory than this are never refused, whatever the limit.
+const FREE_MEMORY: f64 = (16 << 20) as f64;
 
 impl Costs {
-    pub(crate) fn new(model: &Model) -> Result<Self> {
+    /// The costs of a model, or what they would take if that is more than the limits allow.
+    pub(crate) fn new(model: &Model, limits: Limits) -> Result<Self> {
         let factors = Factors::new(model);
+        let groups = merged(&factors);
+        let bytes = check(&factors, &groups, limits)?;
         let mut costs = Self {
             model: model.clone(),
             states: States { of_category: Vec::new(), representatives: Vec::new() },
@@ -97,13 +125,12 @@ impl Costs {
             of_label: vec![Vec::new(); model.labels().len()],
             constant: 0.0,
             n_messages: 0,
+            bytes,
         };
-        for rules in merged(&factors) {
-            let function = match &rules[..] {
-                [rule] if factors.list[rule.index()].table_size > MAX_TABLE => {
-                    costs.chain(&factors, &factors.list[rule.index()])?
-                }
-                rules => costs.table(rules),
+        for rules in &groups {
+            let function = match as_chain(&factors, rules) {
+                Some(factor) => costs.chain(&factors, factor)?,
+                None => costs.table(&factors.states, rules),
             };
             costs.add(function);
         }
@@ -132,6 +159,11 @@ impl Costs {
         let of_labels: f64 = assignment.iter().enumerate().map(belief).sum();
         let of_rules: f64 = (0..self.functions.len()).map(|function| self.cost(function, assignment)).sum();
         self.constant + of_labels + of_rules
+    }
+
+    /// Work of [`Self::total`].
+    pub(crate) fn total_price(&self) -> u64 {
+        self.of_label.len() as u64 + self.functions.iter().map(|function| function.price).sum::<u64>()
     }
 
     /// The cost of an assignment under one function, exactly.
@@ -172,6 +204,8 @@ impl Costs {
             messages: Vec::new(),
             is_binary: true,
             form: Form::Table(Vec::new()),
+            effort: 0,
+            price: 0,
         };
         let mut n_groups = 0;
         for &label in labels {
@@ -201,35 +235,46 @@ impl Costs {
         function
     }
 
-    fn table(&self, rules: &[RuleId]) -> CostFunction {
+    fn table(&self, states: &States, rules: &[RuleId]) -> CostFunction {
         let widest = rules
             .iter()
             .map(|&rule| scope(&self.model, rule))
             .max_by_key(Vec::len)
             .expect("there is at least one rule");
-        let mut function =
-            self.frame(rules, &widest, |label| States::of_label(&self.model, rules, LabelId::new(label)).0);
-        let representative = |place: &Place, group: usize| {
-            let message =
-                place.messages.clone().find(|&m| function.messages[m].group == place.groups.start + group);
-            message.expect("every group has a category") - place.messages.start
-        };
-        let sizes: Vec<usize> = function.places.iter().map(|place| place.groups.len()).collect();
+        let mut function = self.frame(rules, &widest, |label| {
+            let groups = groups(&self.model, rules, LabelId::new(label), &states.representatives[label]);
+            states.of_category[label].iter().map(|&state| groups[state]).collect()
+        });
+        // The first category of each group of each place.
+        let representatives: Vec<Vec<usize>> = function
+            .places
+            .iter()
+            .map(|place| {
+                let mut first = vec![usize::MAX; place.groups.len()];
+                for (category, message) in function.messages[place.messages.clone()].iter().enumerate() {
+                    let slot = &mut first[message.group - place.groups.start];
+                    *slot = category.min(*slot);
+                }
+                first
+            })
+            .collect();
         let mut assignment = vec![0; self.model.labels().len()];
-        let mut table = Vec::with_capacity(sizes.iter().product());
-        let mut digits = vec![0; sizes.len()];
+        let mut table = Vec::with_capacity(representatives.iter().map(Vec::len).product());
+        let mut digits = vec![0; representatives.len()];
         loop {
-            for (place, &digit) in function.places.iter().zip(&digits) {
-                assignment[place.label] = representative(place, digit);
+            for (place, (digit, of_group)) in function.places.iter().zip(digits.iter().zip(&representatives))
+            {
+                assignment[place.label] = of_group[*digit];
             }
             let cost = |rule: &RuleId| -self.model.rule(*rule).log_weight(&assignment);
             table.push(rules.iter().map(cost).sum::<f64>());
-            let Some(place) = (0..digits.len()).rev().find(|&place| digits[place] + 1 < sizes[place]) else {
-                break;
-            };
+            let last = |&place: &usize| digits[place] + 1 < representatives[place].len();
+            let Some(place) = (0..digits.len()).rev().find(last) else { break };
             digits[place] += 1;
             digits[place + 1..].fill(0);
         }
+        function.effort = (2 * table.len() + 4 * function.messages.len()) as u64 + UPDATE_WORK;
+        function.price = function.places.len() as u64;
         function.form = Form::Table(table);
         function
     }
@@ -248,7 +293,7 @@ impl Costs {
                 let level = |level: &crate::infer::diagram::Level| Level {
                     n_states: level.n_states,
                     n_groups: level.n_choices,
-                    next: level.next.clone(),
+                    next: level.next.iter().map(|&state| state as u32).collect(),
                 };
                 let [silent, fired] = factor.weights;
                 Chain {
@@ -258,17 +303,121 @@ impl Costs {
                         .iter()
                         .map(|&yes| -(if yes { fired } else { silent }).ln())
                         .collect(),
+                    silence: None,
                 }
             }
         };
+        let n_steps: usize = chain.levels.iter().map(|level| level.next.len()).sum();
+        function.effort = (4 * n_steps + 4 * function.messages.len()) as u64 + UPDATE_WORK;
+        function.price = rule_size(&self.model, factor.rule) as u64;
         function.form = Form::Chain(chain);
         Ok(function)
     }
 }
 
+/// The factor of a rule that is too large for a table.
+fn as_chain<'a>(factors: &'a Factors, rules: &[RuleId]) -> Option<&'a Factor> {
+    let [rule] = rules else { return None };
+    Some(&factors.list[rule.index()]).filter(|factor| factor.table_size > MAX_TABLE)
+}
+
+/// Bytes that the costs take, or a refusal: counted before any of them is there.
+fn check(factors: &Factors, groups: &[Vec<RuleId>], limits: Limits) -> Result<f64> {
+    let model = &factors.model;
+    let (mut n_messages, mut n_entries, mut evaluations) = (0.0, 0.0, 0.0);
+    for rules in groups {
+        let widest = rules.iter().map(|&rule| &factors.list[rule.index()]).max_by(|a, b| {
+            let n_labels = |factor: &Factor| factors.scope(factor).len();
+            n_labels(a).cmp(&n_labels(b))
+        });
+        let Some(widest) = widest else { continue };
+        let scope = factors.scope(widest);
+        n_messages += scope.iter().map(|&label| model.label(label).n_categories() as f64).sum::<f64>();
+        let n_states = |label: &LabelId| factors.states.representatives[label.index()].len() as f64;
+        match as_chain(factors, rules) {
+            Some(factor) => {
+                let n_next: f64 = match &factor.shape {
+                    Shape::RankOne(q) => chain_size(q.iter().map(|(_, q)| &q[..])),
+                    Shape::Logical(_) => {
+                        let levels = &factors.require_diagram(factor)?.levels;
+                        levels.iter().map(|level| level.next.len() as f64).sum()
+                    }
+                };
+                n_entries += n_next / 2.0; // four bytes each
+            }
+            None => {
+                let size: f64 = scope.iter().map(n_states).product();
+                n_entries += size;
+                evaluations += size * rules.iter().map(|&rule| rule_size(model, rule) as f64).sum::<f64>();
+            }
+        }
+    }
+    let needed = 8.0 * n_entries + size_of::<Message>() as f64 * n_messages;
+    let refuse = |needed: String, limit: String, advice: &str| {
+        let (what, advice) = ("branch and bound".to_owned(), advice.to_owned());
+        Err(Error::TooCostly { what, needed, limit, advice })
+    };
+    if evaluations > MAX_EVALUATIONS {
+        let needed = format!("{evaluations:.1e} steps to fill the tables of its rules");
+        return refuse(needed, format!("{MAX_EVALUATIONS:.1e}"), "split rules of many terms into several");
+    }
+    let limit = (limits.memory as f64).max(FREE_MEMORY);
+    if needed > limit {
+        let advice = "raise the memory limit, or give the rules that tie many labels together fewer labels";
+        return refuse(format!("{} for the costs of its rules", bytes(needed)), bytes(limit), advice);
+    }
+    Ok(needed)
+}
+
+/// The most entries that the chain of a rank-one rule has: the states before a label times the label's own.
+fn chain_size<'a>(q: impl Iterator<Item = &'a [f64]>) -> f64 {
+    let (mut size, mut n_before) = (0.0, 1);
+    for q in q {
+        size += n_before as f64 * q.len() as f64;
+        let distinct: HashSet<u64> = q.iter().map(|q| q.to_bits()).collect();
+        n_before = (n_before * distinct.len()).min(MAX_STATES);
+    }
+    size
+}
+
+/// How many nodes a formula has, or inhibition probabilities a noisy-or.
+fn rule_size(model: &Model, rule: RuleId) -> usize {
+    match model.rule(rule).body() {
+        Body::Formula(formula) => formula.nodes().len(),
+        Body::NoisyOr(noisy_or) => noisy_or.inhibitions().len(),
+    }
+}
+
+/// The group of each of a label's states, given by their representatives: two share one if these rules treat them alike.
+fn groups(model: &Model, rules: &[RuleId], label: LabelId, states: &[CategoryId]) -> Vec<usize> {
+    let mut groups = vec![0; states.len()];
+    let mut refine = |told: &dyn Fn(CategoryId) -> u64| {
+        let mut ids = HashMap::new();
+        for (group, &category) in groups.iter_mut().zip(states) {
+            let n = ids.len();
+            *group = *ids.entry((*group, told(category))).or_insert(n);
+        }
+    };
+    for &rule in rules {
+        match model.rule(rule).body() {
+            Body::Formula(formula) => {
+                for atom in formula.atoms().filter(|atom| atom.label() == label) {
+                    refine(&|category| u64::from(atom.contains(category)));
+                }
+            }
+            Body::NoisyOr(noisy_or) => {
+                refine(&|category| noisy_or.inhibition(label, category).to_bits());
+            }
+        }
+    }
+    groups
+}
+
 impl CostFunction {
-    pub(crate) fn is_table(&self) -> bool {
-        matches!(self.form, Form::Table(_))
+    /// The group of an assignment's category at a place, among all groups of the function.
+    pub(crate) fn group(&self, place: usize, assignment: &[usize]) -> usize {
+        let place = &self.places[place];
+        self.messages[place.messages.start + assignment[place.label]].group
     }
 
     /// The position of an assignment in the table.
@@ -300,6 +449,7 @@ impl Chain {
     /// The cost is monotone in Q, and Q in every factor of it: uniting states at the cheaper end of their values
     /// never makes anything dearer. Checked in `chains_never_cost_more_than_their_rules`.
     fn noisy_or(q: &[&[f64]], weights: [f64; 2]) -> Self {
+        let silence = Some(Silence { q: q.concat(), weights });
         // Ordered by the probability of the outcome that is cheap.
         let cheap = usize::from(weights[0] <= weights[1]);
         let mut levels = Vec::with_capacity(q.len());
@@ -316,7 +466,7 @@ impl Chain {
             levels.push(Level {
                 n_states: outcomes.len(),
                 n_groups: q.len(),
-                next: reached.iter().map(run).collect(),
+                next: reached.iter().map(|outcome| run(outcome) as u32).collect(),
             });
             let mut united_logs = vec![f64::NEG_INFINITY; ends.len()];
             outcomes = vec![[0.0; 2]; ends.len()];
@@ -331,7 +481,7 @@ impl Chain {
         }
         let cost = |(&outcome, &log): (&[f64; 2], &f64)| -Outcome::new(outcome, || log).log_weight(weights);
         let last = outcomes.iter().zip(&log_silences).map(cost).collect();
-        Self { levels, last }
+        Self { levels, last, silence }
     }
 }
 
@@ -367,11 +517,11 @@ fn merged(factors: &Factors) -> Vec<Vec<RuleId>> {
             groups.extend(rules.into_iter().map(|rule| (Vec::new(), vec![rule])));
             continue;
         }
-        let host = scope.first().and_then(|&label| {
-            users[label]
-                .iter()
-                .copied()
-                .find(|&group| scope.iter().all(|label| groups[group].0.contains(label)))
+        let rarest = scope.iter().copied().min_by_key(|&label| users[label].len());
+        let host = rarest.and_then(|label| {
+            let is_host =
+                |&group: &usize| scope.iter().all(|label| groups[group].0.binary_search(label).is_ok());
+            users[label].iter().take(MAX_HOSTS).copied().find(is_host)
         });
         match host {
             Some(group) => groups[group].1.extend(rules),
@@ -405,11 +555,10 @@ mod tests {
             assert!(chain.levels.iter().all(|level| level.n_states <= MAX_STATES));
             for _ in 0..1000 {
                 let choices: Vec<usize> = q.iter().map(|_| rng.random_range(0..3)).collect();
-                let state = chain
-                    .levels
-                    .iter()
-                    .zip(&choices)
-                    .fold(0, |state, (level, choice)| level.next[state * level.n_groups + choice]);
+                let state =
+                    chain.levels.iter().zip(&choices).fold(0, |state, (level, choice)| {
+                        level.next[state * level.n_groups + choice] as usize
+                    });
                 let silent: f64 = q.iter().zip(&choices).map(|(q, &choice)| q[choice]).product();
                 let cost = -(weights[0] * silent + weights[1] * (1.0 - silent)).ln();
                 assert!(chain.last[state] <= cost + 1e-12, "{} is more than {cost}", chain.last[state]);

@@ -1,23 +1,59 @@
 //! Local search: from an assignment downhill, one label at a time.
 
-use super::cost::{CostFunction, Costs, Form};
+use super::budget::Budget;
+use super::cost::{Chain, CostFunction, Costs, Form, Silence};
+use crate::infer::gibbs::Tally;
 
 /// How many costs are infinite, and the sum of the others: broken hard rules count first.
 type Cost = (usize, f64);
 
-/// Changes one label at a time as long as that makes the assignment cheaper; the cost at the end.
+/// Changes one label at a time as long as that makes the assignment cheaper, or until the budget is spent; the cost at
+/// the end.
 ///
 /// `beliefs` are the costs of all categories.
-pub(super) fn descend(costs: &Costs, beliefs: &[f64], assignment: &mut [usize]) -> f64 {
-    let mut descent = Descent::new(costs, beliefs, assignment);
+pub(super) fn descend(costs: &Costs, beliefs: &[f64], assignment: &mut [usize], budget: &mut Budget) -> f64 {
+    let mut descent = Descent::new(costs, beliefs, assignment, budget);
     let mut label = 0;
     let mut settled = 0;
-    while settled < descent.assignment.len() {
+    while settled < descent.assignment.len() && !descent.budget.is_spent() {
         let stale = std::mem::take(&mut descent.is_stale[label]);
         settled = if stale && descent.improve(label) { 0 } else { settled + 1 };
         label = (label + 1) % descent.assignment.len();
     }
+    budget.spend(costs.total_price());
     costs.total(beliefs, assignment)
+}
+
+/// Offers all assignments that differ from a possible one in one label.
+pub(super) fn neighbors(
+    costs: &Costs,
+    beliefs: &[f64],
+    assignment: &mut [usize],
+    budget: &mut Budget,
+    mut offer: impl FnMut(f64, &[usize]),
+) {
+    let total = costs.total(beliefs, assignment);
+    budget.spend(costs.total_price());
+    if total == f64::INFINITY {
+        return;
+    }
+    let mut descent = Descent::new(costs, beliefs, assignment, budget);
+    for label in 0..descent.assignment.len() {
+        if descent.budget.is_spent() {
+            return;
+        }
+        descent.look_around(label);
+        let present = descent.assignment[label];
+        let here = descent.around[present].1;
+        for category in (0..descent.around.len()).filter(|&other| other != present) {
+            let (n_infinite, there) = descent.around[category];
+            if n_infinite == 0 {
+                descent.assignment[label] = category;
+                offer(total - here + there, descent.assignment);
+            }
+        }
+        descent.assignment[label] = present;
+    }
 }
 
 /// An assignment on its way down.
@@ -25,20 +61,44 @@ struct Descent<'a> {
     costs: &'a Costs,
     beliefs: &'a [f64],
     assignment: &'a mut [usize],
-    /// Where the assignment is found in the table of every function that has one.
-    entries: Vec<usize>,
+    budget: &'a mut Budget,
+    /// Where the assignment is found in every function.
+    places: Vec<Position<'a>>,
     /// Labels that may have reason to change.
     is_stale: Vec<bool>,
     /// What a label and its functions cost, by its category.
     around: Vec<Cost>,
 }
 
+/// Where an assignment is found in a function.
+enum Position<'a> {
+    /// At this entry of the table.
+    Table(&'a [f64], usize),
+    /// With this product.
+    Product(&'a Silence, Tally),
+    Chain(Walk<'a>),
+}
+
 impl<'a> Descent<'a> {
-    fn new(costs: &'a Costs, beliefs: &'a [f64], assignment: &'a mut [usize]) -> Self {
-        let entry = |f: &CostFunction| if f.is_table() { f.entry(assignment) } else { 0 };
-        let entries = costs.functions.iter().map(entry).collect();
+    fn new(
+        costs: &'a Costs,
+        beliefs: &'a [f64],
+        assignment: &'a mut [usize],
+        budget: &'a mut Budget,
+    ) -> Self {
+        let position = |f: &'a CostFunction| match &f.form {
+            Form::Table(table) => Position::Table(table, f.entry(assignment)),
+            Form::Chain(Chain { silence: Some(silence), .. }) => {
+                let mut tally = Tally::default();
+                (0..f.places.len()).for_each(|place| tally.add(silence.q[f.group(place, assignment)]));
+                Position::Product(silence, tally)
+            }
+            Form::Chain(chain) => Position::Chain(Walk::new(chain)),
+        };
+        let places = costs.functions.iter().map(position).collect();
+        budget.spend(2 * costs.n_messages as u64);
         let is_stale = vec![true; assignment.len()];
-        Self { costs, beliefs, assignment, entries, is_stale, around: Vec::new() }
+        Self { costs, beliefs, assignment, budget, places, is_stale, around: Vec::new() }
     }
 
     /// Gives a label its cheapest category; `false` if it has it.
@@ -61,25 +121,33 @@ impl<'a> Descent<'a> {
 
     fn look_around(&mut self, label: usize) {
         let present = self.assignment[label];
-        self.around.clear();
-        self.around
-            .extend(self.beliefs[self.costs.categories(label)].iter().map(|&cost| add((0, 0.0), cost)));
+        let around = &mut self.around;
+        around.clear();
+        around.extend(self.beliefs[self.costs.categories(label)].iter().map(|&cost| add((0, 0.0), cost)));
+        let n_functions = self.costs.of_label[label].len();
+        self.budget.spend(((1 + n_functions) * around.len()) as u64 + 10);
         for &(function, place) in &self.costs.of_label[label] {
             let f = &self.costs.functions[function];
-            match &f.form {
-                Form::Table(table) => {
-                    let entries = f.entries(self.entries[function], place, present);
-                    self.around
-                        .iter_mut()
-                        .zip(entries)
-                        .for_each(|(sum, entry)| *sum = add(*sum, table[entry]));
+            match &mut self.places[function] {
+                Position::Table(table, entry) => {
+                    let entries = f.entries(*entry, place, present);
+                    around.iter_mut().zip(entries).for_each(|(sum, entry)| *sum = add(*sum, table[entry]));
                 }
-                Form::Chain(_) => {
-                    for (category, sum) in self.around.iter_mut().enumerate() {
-                        self.assignment[label] = category;
-                        *sum = add(*sum, self.costs.cost(function, self.assignment));
+                Position::Product(silence, tally) => {
+                    let mut others = *tally;
+                    others.remove(silence.q[f.group(place, self.assignment)]);
+                    for (sum, about) in around.iter_mut().zip(&f.messages[f.places[place].messages.clone()]) {
+                        let mut all = others;
+                        all.add(silence.q[about.group]);
+                        let ([silent, fired], [if_silent, if_fired]) = (all.outcome(), silence.weights);
+                        *sum = add(*sum, -(if_silent * silent + if_fired * fired).ln());
                     }
-                    self.assignment[label] = present;
+                }
+                Position::Chain(walk) => {
+                    self.budget.spend(walk.reach(f, place, self.assignment));
+                    for (sum, about) in around.iter_mut().zip(&f.messages[f.places[place].messages.clone()]) {
+                        *sum = add(*sum, walk.cost(place, about.group - f.places[place].groups.start));
+                    }
                 }
             }
         }
@@ -89,12 +157,75 @@ impl<'a> Descent<'a> {
         let present = std::mem::replace(&mut self.assignment[label], category);
         for &(function, place) in &self.costs.of_label[label] {
             let f = &self.costs.functions[function];
-            if f.is_table() {
-                let mut entries = f.entries(self.entries[function], place, present);
-                self.entries[function] = entries.nth(category).expect("an entry for every category");
+            match &mut self.places[function] {
+                Position::Table(_, entry) => {
+                    let mut entries = f.entries(*entry, place, present);
+                    *entry = entries.nth(category).expect("an entry for every category");
+                }
+                Position::Product(silence, tally) => {
+                    let group = |category: usize| f.messages[f.places[place].messages.start + category].group;
+                    tally.remove(silence.q[group(present)]);
+                    tally.add(silence.q[group(category)]);
+                }
+                Position::Chain(walk) => walk.change(place),
             }
             f.places.iter().for_each(|place| self.is_stale[place.label] = true);
+            self.budget.spend(f.places.len() as u64);
         }
+    }
+}
+
+/// An assignment's way through a chain.
+///
+/// Labels are mostly visited in the order of the levels: what is known of the levels before and behind a place is kept
+/// as long as the assignment there does not change.
+struct Walk<'a> {
+    chain: &'a Chain,
+    /// The state before each level, as far as the assignment has been followed.
+    before: Vec<usize>,
+    /// From every state of a level and all behind it the cost at the end, the last level first.
+    behind: Vec<Vec<f64>>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(chain: &'a Chain) -> Self {
+        Self { chain, before: vec![0], behind: vec![chain.last.clone()] }
+    }
+
+    /// Follows the assignment up to a place from both sides; returns the work.
+    fn reach(&mut self, f: &CostFunction, place: usize, assignment: &[usize]) -> u64 {
+        let mut work = 0;
+        let n_levels = self.chain.levels.len();
+        let choice = |at: usize| f.group(at, assignment) - f.places[at].groups.start;
+        while self.before.len() <= place {
+            let at = self.before.len() - 1;
+            let level = &self.chain.levels[at];
+            self.before.push(level.next[self.before[at] * level.n_groups + choice(at)] as usize);
+            work += 1;
+        }
+        // The levels from `place + 1` to the end, and the end itself.
+        while self.behind.len() < n_levels - place {
+            let at = n_levels - self.behind.len();
+            let (level, choice) = (&self.chain.levels[at], choice(at));
+            let after = &self.behind[self.behind.len() - 1];
+            let from = |state: usize| after[level.next[state * level.n_groups + choice] as usize];
+            self.behind.push((0..level.n_states).map(from).collect());
+            work += level.n_states as u64;
+        }
+        work
+    }
+
+    /// The cost with another choice at a place that was reached.
+    fn cost(&self, place: usize, choice: usize) -> f64 {
+        let level = &self.chain.levels[place];
+        let after = level.next[self.before[place] * level.n_groups + choice] as usize;
+        self.behind[self.chain.levels.len() - 1 - place][after]
+    }
+
+    /// Forgets what depends on the choice at a place.
+    fn change(&mut self, place: usize) {
+        self.before.truncate(place + 1);
+        self.behind.truncate(self.chain.levels.len() - place);
     }
 }
 

@@ -1,10 +1,12 @@
 //! Depth-first branch and bound, one independent part of the model at a time.
 
-use std::time::Instant;
+use std::collections::{BTreeMap, BinaryHeap, HashSet};
+use std::rc::Rc;
 
 use super::bound::{Bound, Mark};
-use super::cost::Costs;
-use super::local::descend;
+use super::local::{descend, neighbors};
+use crate::infer::ordered::Ordered;
+use crate::infer::possible::Possible;
 
 /// Costs this close (relative to their size above 1) are the same as far as rounding can tell.
 const SAME: f64 = 1e-11;
@@ -14,24 +16,6 @@ const GAIN: f64 = 0.1;
 const ROUND: usize = 3;
 const MAX_ROUNDS: usize = 50;
 
-/// How far a search may go.
-pub(super) struct Budget {
-    pub(super) nodes: u64,
-    pub(super) deadline: Option<Instant>,
-}
-
-impl Budget {
-    /// Takes one node; `false` if there is none left or time is up.
-    fn take(&mut self) -> bool {
-        // The clock is slow: it is looked at now and then.
-        let late = self.nodes.is_multiple_of(16) && self.deadline.is_some_and(|end| Instant::now() >= end);
-        self.nodes = if late { 0 } else { self.nodes };
-        let taken = self.nodes > 0;
-        self.nodes -= u64::from(taken);
-        taken
-    }
-}
-
 /// The cheapest assignments found, cheapest first.
 pub(super) struct Found {
     pub(super) assignments: Vec<(f64, Vec<usize>)>,
@@ -39,97 +23,187 @@ pub(super) struct Found {
     pub(super) others: f64,
 }
 
+impl Found {
+    /// Everything that is possible is listed, or as much as was asked for.
+    fn complete(best: Best) -> Self {
+        Self { assignments: best.into_list(), others: f64::INFINITY }
+    }
+}
+
+/// Whoever is asked for an assignment to start from where the bound alone does not settle the matter.
+pub(super) trait Guess {
+    /// One that is likely to be cheap.
+    fn likely(&self, bound: &mut Bound<'_>) -> Option<Vec<usize>>;
+
+    /// Any that is possible.
+    fn possible(&self, bound: &mut Bound<'_>) -> Possible;
+}
+
 /// The `n` cheapest assignments of some labels.
 struct Best {
     n: usize,
-    list: Vec<(f64, Vec<usize>)>,
+    /// By cost; of equal ones the first that was offered comes first.
+    list: BTreeMap<(Ordered, usize), Rc<[usize]>>,
+    known: HashSet<Rc<[usize]>>,
+    n_offers: usize,
     /// Nothing from here on is of interest anyway.
     limit: f64,
 }
 
 impl Best {
     fn new(n: usize, limit: f64) -> Self {
-        Self { n, list: Vec::new(), limit }
+        Self { n, list: BTreeMap::new(), known: HashSet::new(), n_offers: 0, limit }
     }
 
     /// What an assignment must cost less than to be of interest.
     fn upper(&self) -> f64 {
-        match self.list.get(self.n - 1) {
-            Some((cost, _)) => self.limit.min(cost - SAME * cost.abs().max(1.0)),
-            None => self.limit,
+        match self.list.last_key_value() {
+            Some(((Ordered(cost), _), _)) if self.list.len() == self.n => {
+                self.limit.min(cost - SAME * cost.abs().max(1.0))
+            }
+            _ => self.limit,
         }
     }
 
     fn offer(&mut self, cost: f64, assignment: &[usize]) {
-        if cost < self.upper() && self.list.iter().all(|(_, other)| other != assignment) {
-            let place = self.list.partition_point(|(other, _)| *other <= cost);
-            self.list.insert(place, (cost, assignment.to_vec()));
-            self.list.truncate(self.n);
+        if cost < self.upper() && !self.known.contains(assignment) {
+            let assignment: Rc<[usize]> = assignment.into();
+            self.known.insert(Rc::clone(&assignment));
+            self.list.insert((Ordered(cost), self.n_offers), assignment);
+            self.n_offers += 1;
+            if self.list.len() > self.n
+                && let Some((_, dropped)) = self.list.pop_last()
+            {
+                self.known.remove(&dropped);
+            }
         }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    fn first(&self) -> Option<&[usize]> {
+        self.list.first_key_value().map(|(_, assignment)| &assignment[..])
+    }
+
+    fn into_list(self) -> Vec<(f64, Vec<usize>)> {
+        self.list.into_iter().map(|((Ordered(cost), _), assignment)| (cost, assignment.to_vec())).collect()
     }
 }
 
-/// The `n` cheapest assignments, none if none is possible.
-///
-/// `guess` is asked for an assignment to start from when the bound alone does not settle the matter.
-pub(super) fn cheapest(
-    mut bound: Bound<'_>,
+/// The `n` cheapest assignments, none if none is possible. The search keeps at most `trail` values that it may go back to.
+pub(super) fn cheapest<'a>(
+    mut bound: Bound<'a>,
     n: usize,
-    guess: impl FnOnce() -> Option<Vec<usize>>,
-    budget: &mut Budget,
-) -> Found {
+    trail: usize,
+    guess: &impl Guess,
+) -> (Found, Bound<'a>) {
     let mut best = Best::new(n, f64::INFINITY);
     let mut open = tighten(&mut bound, &mut best);
-    if open && let Some(mut assignment) = guess() {
-        let cost = descend(bound.costs, &bound.beliefs, &mut assignment);
-        best.offer(cost, &assignment);
-        open = tighten(&mut bound, &mut best);
+    if open && let Some(assignment) = guess.likely(&mut bound) {
+        open = start_from(assignment, &mut bound, &mut best);
+    }
+    if open && best.is_empty() {
+        match guess.possible(&mut bound) {
+            Possible::Yes(assignment) => open = start_from(assignment, &mut bound, &mut best),
+            Possible::No(_) => return (Found::complete(best), bound),
+            Possible::Unknown => {}
+        }
     }
     if !open {
-        return Found { assignments: best.list, others: f64::INFINITY };
+        return (Found::complete(best), bound);
     }
+    bound.budget.start_search();
     let (parts, rest) = parts(&bound);
     if rest == f64::INFINITY {
-        return Found { assignments: best.list, others: f64::INFINITY };
+        return (Found::complete(best), bound);
     }
-    let decided = (bound.constant + rest, fixed(&bound));
-    let mut found = Found { assignments: vec![decided], others: f64::INFINITY };
-    let start = best.list.first().map(|(_, assignment)| assignment.clone());
+    bound.start_recording(trail);
+    let decided = fixed(&bound);
+    let mut sums = Sums::new(n, bound.constant + rest);
+    let start: Option<Vec<usize>> = best.first().map(<[usize]>::to_vec);
+    let mut search = Search::new(&mut bound, &decided, Best::new(n, f64::INFINITY));
     for part in parts {
-        let limit = best.upper() - bound.constant - rest;
-        let mut search = Search::new(&mut bound, part, Best::new(n, limit));
+        search.enter(part, Best::new(n, best.upper() - search.bound.constant - rest));
         if let Some(start) = &start {
             search.offer(start);
         }
-        let others = search.run(budget);
-        found.add(&search.labels, &search.best.list, others, n);
+        let others = search.run();
+        let list = std::mem::replace(&mut search.best, Best::new(n, f64::INFINITY)).into_list();
+        sums.add(std::mem::take(&mut search.labels), list, others);
     }
     // What is better than the best before, and that.
-    for (cost, assignment) in std::mem::take(&mut found.assignments) {
+    let others = sums.others;
+    for (cost, assignment) in sums.assignments(decided) {
         best.offer(cost, &assignment);
     }
-    Found { assignments: best.list, ..found }
+    (Found { assignments: best.into_list(), others }, bound)
 }
 
-impl Found {
-    /// Combines what was found so far with what was found for more labels.
-    fn add(&mut self, labels: &[usize], list: &[(f64, Vec<usize>)], others: f64, n: usize) {
-        let cheapest = |list: &[(f64, Vec<usize>)], others: f64| {
-            list.first().map_or(f64::INFINITY, |(cost, _)| *cost).min(others)
-        };
-        let (mine, theirs) = (cheapest(&self.assignments, self.others), cheapest(list, others));
+/// Goes downhill from an assignment and tightens the bound with what it costs; `false` if nothing better can be left.
+fn start_from(mut assignment: Vec<usize>, bound: &mut Bound<'_>, best: &mut Best) -> bool {
+    let Bound { costs, beliefs, budget, .. } = bound;
+    let cost = descend(costs, beliefs, &mut assignment, budget);
+    best.offer(cost, &assignment);
+    tighten(bound, best)
+}
+
+/// The cheapest sums of what was found for one part of the model after the other.
+struct Sums {
+    n: usize,
+    /// The cheapest sums so far: the cost, which of the sums before, and which assignment of the last part.
+    sums: Vec<(f64, usize, usize)>,
+    /// Every sum that is not listed is at least this.
+    others: f64,
+    /// Every part so far: its labels, its assignments, and the sums before it.
+    parts: Vec<(Vec<usize>, Vec<(f64, Vec<usize>)>, Vec<(usize, usize)>)>,
+}
+
+impl Sums {
+    fn new(n: usize, cost: f64) -> Self {
+        Self { n, sums: vec![(cost, 0, 0)], others: f64::INFINITY, parts: Vec::new() }
+    }
+
+    /// Combines the sums so far with what was found for more labels, cheapest first.
+    ///
+    /// A sum is only looked at when one that is no dearer, before it in one of the two lists, has been taken: so it
+    /// takes no more than a few steps for each of the `n` sums.
+    fn add(&mut self, labels: Vec<usize>, list: Vec<(f64, Vec<usize>)>, others: f64) {
+        let cheapest = |first: Option<f64>, others: f64| first.unwrap_or(f64::INFINITY).min(others);
+        let mine = cheapest(self.sums.first().map(|sum| sum.0), self.others);
+        let theirs = cheapest(list.first().map(|one| one.0), others);
         self.others = (self.others + theirs).min(others + mine);
-        let mut combined = Vec::with_capacity(self.assignments.len() * list.len());
-        for (cost, assignment) in &self.assignments {
-            for (more, categories) in list {
-                let mut assignment = assignment.clone();
-                labels.iter().zip(categories).for_each(|(&label, &category)| assignment[label] = category);
-                combined.push((cost + more, assignment));
+        let cost = |sum: usize, one: usize| Some(self.sums.get(sum)?.0 + list.get(one)?.0);
+        let mut heap = BinaryHeap::new();
+        let look = |heap: &mut BinaryHeap<_>, sum, one| {
+            heap.extend(cost(sum, one).map(|cost| std::cmp::Reverse((Ordered(cost), sum, one))));
+        };
+        look(&mut heap, 0, 0);
+        let mut combined = Vec::new();
+        while combined.len() < self.n
+            && let Some(std::cmp::Reverse((Ordered(cost), sum, one))) = heap.pop()
+        {
+            combined.push((cost, sum, one));
+            look(&mut heap, sum, one + 1);
+            if one == 0 {
+                look(&mut heap, sum + 1, 0);
             }
         }
-        combined.sort_by(|a, b| a.0.total_cmp(&b.0));
-        combined.truncate(n);
-        self.assignments = combined;
+        let before = std::mem::replace(&mut self.sums, combined);
+        self.parts.push((labels, list, before.into_iter().map(|(_, sum, one)| (sum, one)).collect()));
+    }
+
+    /// The assignments behind the sums; labels outside of all parts are as in `decided`.
+    fn assignments(self, decided: Vec<usize>) -> impl Iterator<Item = (f64, Vec<usize>)> {
+        self.sums.into_iter().map(move |(cost, mut sum, mut one)| {
+            let mut assignment = decided.clone();
+            for (labels, list, before) in self.parts.iter().rev() {
+                labels.iter().zip(&list[one].1).for_each(|(&label, &category)| assignment[label] = category);
+                (sum, one) = before[sum];
+            }
+            (cost, assignment)
+        })
     }
 }
 
@@ -137,43 +211,36 @@ impl Found {
 /// nothing better than these can be left.
 fn tighten(bound: &mut Bound<'_>, best: &mut Best) -> bool {
     let costs = bound.costs;
+    let n_functions = costs.functions.len();
     let mut candidate = vec![0; costs.model.labels().len()];
     let mut tried = Vec::new();
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..MAX_ROUNDS {
         let before = bound.constant;
-        (0..costs.functions.len()).for_each(|function| bound.enqueue(function));
-        if !bound.propagate(best.upper(), ROUND * costs.functions.len()) {
+        (0..n_functions).for_each(|function| bound.enqueue(function));
+        // Every function is looked at once, whatever the budget.
+        let least = if round == 0 { n_functions } else { 0 };
+        if !bound.propagate(best.upper(), least..ROUND * n_functions) {
             return false;
         }
         bound.candidate(&mut candidate);
         if candidate != tried {
             tried.clone_from(&candidate);
-            let cost = descend(costs, &bound.beliefs, &mut candidate);
+            let Bound { beliefs, budget, .. } = bound;
+            let cost = descend(costs, beliefs, &mut candidate, budget);
             best.offer(cost, &candidate);
             if best.n > 1 {
-                neighbors(costs, &bound.beliefs, &mut candidate, best);
+                // So that there are `n` of them to begin with.
+                neighbors(costs, beliefs, &mut candidate, budget, |cost, other| best.offer(cost, other));
             }
         }
         if bound.constant >= best.upper() {
             return false;
         }
-        if bound.constant - before < GAIN {
+        if bound.constant - before < GAIN || bound.budget.is_spent() {
             break;
         }
     }
     true
-}
-
-/// Offers all assignments that differ in one label: so that there are `n` of them to begin with.
-fn neighbors(costs: &Costs, beliefs: &[f64], assignment: &mut [usize], best: &mut Best) {
-    for label in 0..assignment.len() {
-        let present = assignment[label];
-        for category in (0..costs.n_categories(label)).filter(|&other| other != present) {
-            assignment[label] = category;
-            best.offer(costs.total(beliefs, assignment), assignment);
-        }
-        assignment[label] = present;
-    }
 }
 
 /// The decided labels' categories; anything for the others.
@@ -226,7 +293,7 @@ struct Part {
     functions: Vec<usize>,
 }
 
-/// The search in one part of the model. Costs are counted from the bound of the whole model.
+/// The search in one part of the model after the other. Costs are counted from the bound of the whole model.
 struct Search<'a, 'b> {
     bound: &'a mut Bound<'b>,
     start: Mark,
@@ -237,6 +304,8 @@ struct Search<'a, 'b> {
     candidate: Vec<usize>,
     /// θ of every function of the model for the candidate.
     slack: Vec<f64>,
+    /// Work of a node beside the updates.
+    price: u64,
 }
 
 /// A decision: the label takes the category, and after that it does not.
@@ -247,11 +316,22 @@ struct Branch {
 }
 
 impl<'a, 'b> Search<'a, 'b> {
-    fn new(bound: &'a mut Bound<'b>, part: Part, best: Best) -> Self {
-        let candidate = fixed(bound);
+    fn new(bound: &'a mut Bound<'b>, decided: &[usize], best: Best) -> Self {
         let slack = vec![0.0; bound.costs.functions.len()];
-        let start = bound.start_recording();
-        Self { bound, start, labels: part.labels, functions: part.functions, best, candidate, slack }
+        let (start, candidate) = (bound.mark(), decided.to_vec());
+        let (labels, functions) = (Vec::new(), Vec::new());
+        Self { bound, start, labels, functions, best, candidate, slack, price: 0 }
+    }
+
+    /// Goes on with another part.
+    fn enter(&mut self, part: Part, best: Best) {
+        let costs = self.bound.costs;
+        let of_label = |&label: &usize| (costs.n_categories(label) + costs.of_label[label].len()) as u64;
+        let of_function = |&function: &usize| 4 + costs.functions[function].price;
+        self.price = 100 + part.labels.iter().map(of_label).sum::<u64>();
+        self.price += part.functions.iter().map(of_function).sum::<u64>();
+        self.start = self.bound.mark();
+        (self.labels, self.functions, self.best) = (part.labels, part.functions, best);
     }
 
     /// Offers this part's labels as an assignment of all labels has them.
@@ -270,14 +350,14 @@ impl<'a, 'b> Search<'a, 'b> {
         self.start.constant + self.best.upper()
     }
 
-    /// Searches until nothing is left or the budget is used up; a lower bound on what was not looked at.
-    fn run(&mut self, budget: &mut Budget) -> f64 {
+    /// Searches until nothing is left or the budget is spent; a lower bound on what was not looked at.
+    fn run(&mut self) -> f64 {
         let effort = 4 * self.functions.len() + 16;
         let mut open: Vec<Branch> = Vec::new();
         self.functions.iter().for_each(|&function| self.bound.enqueue(function));
         let others = loop {
-            let alive = self.bound.propagate(self.upper(), effort);
-            if alive && !budget.take() {
+            let alive = self.bound.propagate(self.upper(), 0..effort);
+            if alive && self.bound.budget.is_spent() {
                 let left = open.iter().map(|branch| branch.mark.constant);
                 break left.fold(self.bound.constant, f64::min) - self.start.constant;
             }
@@ -308,6 +388,7 @@ impl<'a, 'b> Search<'a, 'b> {
     /// Looks at the cheapest category of every label, and says where to branch: at the label whose functions cost
     /// most beyond the bound. `None` if nothing better than the best is left.
     fn choose(&mut self) -> Option<(usize, usize)> {
+        self.bound.budget.spend(self.price);
         for &label in &self.labels {
             self.candidate[label] = self.bound.cheapest(label);
         }

@@ -12,7 +12,7 @@ const KEPT: u64 = 16;
 ///
 /// What the engine holds for good is reserved when it is compiled. Workspaces are lent for the time of a sweep; one that is not in
 /// use makes room for another that is needed, and where there is no room a thread waits for one to be returned.
-pub(super) struct Account {
+pub(crate) struct Account {
     limit: u64,
     balance: Mutex<Balance>,
     returned: Condvar,
@@ -37,7 +37,7 @@ struct Idle {
 }
 
 impl Account {
-    pub(super) fn new(limit: u64) -> Arc<Self> {
+    pub(crate) fn new(limit: u64) -> Arc<Self> {
         let (balance, returned) = (Mutex::default(), Condvar::new());
         Arc::new(Self { limit, balance, returned, n_pools: AtomicUsize::new(0) })
     }
@@ -47,24 +47,24 @@ impl Account {
     }
 
     /// Whether `fixed` bytes for good and `lent` bytes in workspaces are within the limit, beside what is reserved.
-    pub(super) fn fits(&self, fixed: u64, lent: u64) -> bool {
+    pub(crate) fn fits(&self, fixed: u64, lent: u64) -> bool {
         [fixed, lent].iter().fold(self.balance().reserved, |sum, bytes| sum.saturating_add(*bytes))
             <= self.limit
     }
 
     /// Takes these bytes for good.
-    pub(super) fn reserve(&self, bytes: u64) {
+    pub(crate) fn reserve(&self, bytes: u64) {
         self.balance().reserved += bytes;
     }
 
     /// A pool of workspaces that have so many bytes each.
-    pub(super) fn pool<W>(self: &Arc<Self>, bytes: u64) -> Pool<W> {
+    pub(crate) fn pool<W>(self: &Arc<Self>, bytes: u64) -> Pool<W> {
         let pool = self.n_pools.fetch_add(1, Ordering::Relaxed);
         Pool { account: self.clone(), pool, bytes, workspaces: PhantomData }
     }
 
     /// Drops idle workspaces, those returned first first, until an engine at rest holds what it may.
-    pub(super) fn rest(&self) {
+    pub(crate) fn rest(&self) {
         let mut balance = self.balance();
         let kept = self.limit / KEPT;
         while balance.n_lent == 0 && balance.workspaces > kept && balance.drop_idle() {}
@@ -84,7 +84,7 @@ impl Balance {
 }
 
 /// Workspaces of one kind, which wait for rows.
-pub(super) struct Pool<W> {
+pub(crate) struct Pool<W> {
     account: Arc<Account>,
     pool: usize,
     bytes: u64,
@@ -95,7 +95,7 @@ impl<W: Send + 'static> Pool<W> {
     /// Lends a workspace, a new one if none of this kind is idle.
     ///
     /// Nothing that `run` does may lend another one: it might wait for its own.
-    pub(super) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
+    pub(crate) fn with<T>(&self, create: impl FnOnce() -> W, run: impl FnOnce(&mut W) -> T) -> T {
         let mut workspace = self.idle().unwrap_or_else(|| Box::new(create()));
         let result = run(&mut workspace);
         let mut balance = self.account.balance();

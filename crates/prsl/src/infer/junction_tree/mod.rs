@@ -1,6 +1,6 @@
 //! The junction tree: exact inference along a tree of small tables.
 
-mod account;
+pub(crate) mod account;
 pub(crate) mod network;
 mod order;
 pub(crate) mod plan;
@@ -18,13 +18,13 @@ use std::sync::OnceLock;
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
-use crate::infer::branch_and_bound::BranchAndBound;
+use crate::infer::branch_and_bound::{BranchAndBound, SearchLimits};
 use crate::infer::semiring::SumProduct;
 use crate::infer::typical::{Mixture, Typical};
 use crate::label::LabelId;
 use crate::log_space::divide_positive;
 use crate::model::Model;
-use crate::posterior::{Engine, Posterior, Posteriors, Stopped};
+use crate::posterior::{Engine, Posterior, Posteriors, SearchEnd, Stopped};
 use crate::rule::RuleId;
 use account::Account;
 use network::Split;
@@ -71,6 +71,56 @@ pub struct JunctionTree {
     excluded: OnceLock<Vec<bool>>,
     /// How to go back through the careful plan, once samples were asked for.
     walk: OnceLock<Walk>,
+    /// A second opinion on rows that lost all digits, once one was asked for; `None` if it is too costly.
+    search: OnceLock<Option<Box<BranchAndBound>>>,
+    limits: Limits,
+}
+
+/// A plan for [`JunctionTree`], whose cost is known and whose tables are not laid out yet.
+pub(crate) struct JunctionTreePlan {
+    model: Model,
+    compilation: Compilation,
+    limits: Limits,
+}
+
+impl JunctionTreePlan {
+    pub(crate) fn new(model: &Model, limits: Limits) -> Result<Self> {
+        Self::new_worth(model, limits, f64::INFINITY)
+    }
+
+    /// The same where a row of more than `max_work` multiply-adds is of no use.
+    pub(crate) fn new_worth(model: &Model, limits: Limits, max_work: f64) -> Result<Self> {
+        let compilation = Compilation::new_worth(model, Aim::Sum, Split::Signed, limits, max_work)?;
+        Ok(Self { model: model.clone(), compilation, limits })
+    }
+
+    pub(crate) fn cost(&self) -> Cost {
+        self.compilation.cost()
+    }
+
+    /// Refuses tables that are known to be too large before they are laid out.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.compilation.check()
+    }
+
+    pub(crate) fn tree(self) -> Result<JunctionTree> {
+        let Self { model, compilation, limits } = self;
+        let account = Account::new(limits.memory);
+        let runner = compilation.runner(&account)?;
+        let (quick, careful) = if compilation.is_signed() {
+            // The same plan without signs; if that is too large, perhaps another one is not.
+            let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
+                Compilation::new(&model, Aim::Sum, Split::Or, limits)
+                    .and_then(|compilation| compilation.runner(&account))
+            });
+            (Some(runner), careful)
+        } else {
+            (None, Ok(runner))
+        };
+        let (typical, excluded) = (Typical::new(&model), OnceLock::new());
+        let (walk, search) = (OnceLock::new(), OnceLock::new());
+        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, limits })
+    }
 }
 
 /// Where there are signs, less than this share of a label's mass may be nothing but rounding.
@@ -90,23 +140,7 @@ impl JunctionTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        Self::compile_worth(model, limits, f64::INFINITY)
-    }
-
-    /// The same where a row of more than `max_work` multiply-adds is of no use.
-    pub(crate) fn compile_worth(model: &Model, limits: Limits, max_work: f64) -> Result<Self> {
-        let compilation = Compilation::new_worth(model, Aim::Sum, Split::Signed, limits, max_work)?;
-        let account = Account::new(limits.memory);
-        let runner = compilation.runner(&account)?;
-        let (typical, excluded, walk) = (Typical::new(model), OnceLock::new(), OnceLock::new());
-        if !compilation.is_signed() {
-            return Ok(Self { quick: None, careful: Ok(runner), typical, excluded, walk });
-        }
-        // The same plan without signs; if that is too large, perhaps another one is not.
-        let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
-            Compilation::new_worth(model, Aim::Sum, Split::Or, limits, max_work)?.runner(&account)
-        });
-        Ok(Self { quick: Some(runner), careful, typical, excluded, walk })
+        JunctionTreePlan::new(model, limits)?.tree()
     }
 
     /// The model it was compiled from.
@@ -214,14 +248,12 @@ impl JunctionTree {
         let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
         let useless = !(answer.log_total.is_finite() && error < 1e-3);
         if useless && !precise {
-            // The sum of the rules alone is in doubt, so combinations are left out.
-            let rules = self.model().without_typical();
-            let best = BranchAndBound::compile(&rules).map(|search| search.best_row(row));
-            match best {
-                Ok(None) => answer.log_total = f64::NEG_INFINITY,
+            let best = self.search().map(|search| search.top(row, 1));
+            match best.as_ref().map(|best| (best.first(), best.end())) {
+                Some((None, SearchEnd::Complete)) => answer.log_total = f64::NEG_INFINITY,
                 // Z is at least the weight of any one assignment.
-                Ok(Some(best)) => answer.log_total = best.log_weight.max(answer.log_total),
-                Err(_) => {}
+                Some((Some(best), _)) => answer.log_total = best.log_weight.max(answer.log_total),
+                _ => {}
             }
         }
         answer.masses.iter_mut().for_each(|mass| *mass = mass.max(0.0));
@@ -243,10 +275,17 @@ impl JunctionTree {
     pub fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
         match &self.careful {
             Ok(careful) => careful.conflict(row),
-            Err(_) => {
-                BranchAndBound::compile(self.model()).map_or_else(|_| Vec::new(), |it| it.conflict(row))
-            }
+            Err(_) => self.search().map_or_else(Vec::new, |search| search.conflict(row)),
         }
+    }
+
+    /// Branch and bound for the rules alone: combinations are left out where their sum is in doubt.
+    fn search(&self) -> Option<&BranchAndBound> {
+        let compile = || {
+            let rules = self.model().without_typical();
+            BranchAndBound::compile_within(&rules, self.limits, SearchLimits::default()).ok().map(Box::new)
+        };
+        self.search.get_or_init(compile).as_deref()
     }
 
     /// Whether signs leave no doubt which categories are possible.
@@ -304,5 +343,18 @@ impl JunctionTree {
             }
         }
         marginals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_need_a_second_opinion_share_one_search() {
+        let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b").expect("a model");
+        let tree = JunctionTree::compile(&model).expect("a small tree");
+        let search = || tree.search().expect("a small search");
+        assert!(std::ptr::eq(search(), search()));
     }
 }

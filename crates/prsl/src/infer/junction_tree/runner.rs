@@ -141,6 +141,14 @@ impl Compilation {
         Ok(Self { best, ..self })
     }
 
+    /// Refuses what is known to be too large before all is laid out.
+    pub(crate) fn check(&self) -> Result<()> {
+        let cost = self.best.outline.cost;
+        // The values alone; what else it takes is known when all is laid out.
+        let is_too_large = cost.entries * 8.0 > self.limits.memory as f64 || cost.entries > MAX_ENTRIES;
+        if is_too_large || cost.multiply_adds > MAX_WORK { Err(self.too_costly(cost)) } else { Ok(()) }
+    }
+
     /// The same as [`Self::runner`] with an account of its own.
     pub(crate) fn runner_alone<S: Semiring>(&self) -> Result<Runner<S>> {
         self.runner(&Account::new(self.limits.memory))
@@ -149,11 +157,7 @@ impl Compilation {
     /// Makes it ready to run, or says what it would take if that is more than the limits allow.
     pub(super) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
         let cost = self.best.outline.cost;
-        // The values alone; what else it takes is known when all is laid out.
-        let is_too_large = cost.entries * 8.0 > self.limits.memory as f64 || cost.entries > MAX_ENTRIES;
-        if is_too_large || cost.multiply_adds > MAX_WORK {
-            return Err(self.too_costly(cost));
-        }
+        self.check()?;
         let network = self.best.network(&self.factors)?;
         let mut plan = self.best.outline.plan(&network);
         let is_nearly_hard = |&&(rule, _): &&(RuleId, usize)| {
@@ -434,6 +438,23 @@ impl<S: Semiring> Runner<S> {
             },
         );
         answers.into_iter().next().flatten().expect("logarithms do not underflow")
+    }
+
+    /// ln of every category's mass, for each label up to a constant: −∞ only where the category is impossible.
+    pub(crate) fn log_masses(&self, row: &[f64]) -> Vec<f64> {
+        let mut workspace: Workspace<S::Log, 1> = self.workspace();
+        self.collect(&mut workspace, &[row]);
+        workspace.distribute(&self.plan, &self.leaves, Back::Rows);
+        let mut log_masses: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
+        for (label, leaf) in self.belief_leaves.iter().enumerate() {
+            let Some(leaf) = leaf else { continue };
+            let derivative = workspace.derivative(&self.plan.tables[*leaf]);
+            let block = self.model.block(LabelId::new(label));
+            for (log_mass, &state) in log_masses[block].iter_mut().zip(&self.states.of_category[label]) {
+                *log_mass += S::Log::ln(derivative[state][0]);
+            }
+        }
+        log_masses
     }
 
     /// The answers of up to `L` rows; `None` where something may have underflowed.

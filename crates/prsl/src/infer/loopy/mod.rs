@@ -149,20 +149,22 @@ pub struct Loopy {
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push_evidence(&Evidence::new().belief("weather", [0.4, 0.6]).belief("ground", [0.7, 0.3]))?;
 /// let decoded = Loopy::compile(&model)?.best_batch(&rows).remove(0).expect("possible");
-/// assert_eq!(decoded.best.assignment, [0, 0]); // sun and dry
+/// assert_eq!(decoded.best.expect("not misled").assignment, [0, 0]); // sun and dry
 /// assert!(decoded.stopped.is_final());
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// The explanation; nothing is known about better ones.
-    pub best: MostProbable,
+    /// The explanation; nothing is known about better ones. `None` where propagation was misled to an impossible one.
+    pub best: Option<MostProbable>,
     /// Whether the messages came to rest.
     pub stopped: Stopped,
 }
 
 /// Two weights this close are a tie as far as rounding can tell.
 const TIE: f64 = 1e-9;
+/// How often a guess asks again where labels are tied.
+const MAX_GUESSES: usize = 4;
 
 impl Loopy {
     /// Compiles with the default settings.
@@ -233,10 +235,15 @@ impl Loopy {
         self.decode(&row, self.max.one(&row, Want::Marginals)).ok_or_else(|| self.impossible(&row))
     }
 
-    /// The same for a row of completed beliefs, `None` if it is impossible. Where propagation was misled its
-    /// `log_weight` may be −∞.
+    /// The same for a row of completed beliefs, `None` if it is impossible or propagation was misled.
     pub fn best_row(&self, row: &[f64]) -> Option<MostProbable> {
-        self.decode(row, self.max.one(row, Want::Marginals)).map(|decoded| decoded.best)
+        self.decode(row, self.max.one(row, Want::Marginals))?.best
+    }
+
+    /// An assignment to start a search from: it may be impossible, and takes a few runs of propagation at most.
+    pub(crate) fn guess(&self, row: &[f64]) -> Option<Vec<usize>> {
+        let answer = self.max.one(row, Want::Marginals);
+        Some(self.assignment(row, answer, MAX_GUESSES)?.0)
     }
 
     /// The same for every row, `None` where the evidence is impossible.
@@ -246,21 +253,25 @@ impl Loopy {
 
     /// What propagation makes of the best weights, or a combination that weighs more.
     fn decode(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
-        let Decoded { best, stopped } = self.decode_by_rules(row, answer)?;
-        let best = self.typical.rerank(row, 1, vec![best], None, Engine::Loopy).pop()?;
+        let (assignment, stopped) = self.assignment(row, answer, usize::MAX)?;
+        let log_weight = self.model.log_weight_of_rules(row, &assignment);
+        let best = MostProbable { assignment, log_weight, gap: None, engine: Engine::Loopy };
+        let possible = Some(best).filter(|best| best.log_weight > f64::NEG_INFINITY);
+        let best = self.typical.rerank(row, 1, possible.into_iter().collect(), None, Engine::Loopy).pop();
         Some(Decoded { best, stopped })
     }
 
     /// The assignment behind the best weights: each label's best category, the first of equal ones. Where rules tell
-    /// equal ones apart, what is best for other labels depends on which is taken: it is held, and the rest asked again.
-    fn decode_by_rules(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
+    /// equal ones apart, what is best for other labels depends on which is taken: it is held, and the rest asked again,
+    /// so often at most.
+    fn assignment(&self, row: &[f64], answer: Answer, times: usize) -> Option<(Vec<usize>, Stopped)> {
         if answer.log_evidence == f64::NEG_INFINITY {
             return None;
         }
         let stopped = answer.stopped;
         let mut masses = answer.masses;
         let mut held = row.to_vec();
-        loop {
+        for _ in 0..times {
             let ties = self.tied(&masses);
             for &(label, first) in &ties {
                 let block = self.model.block(label);
@@ -279,10 +290,7 @@ impl Loopy {
             masses = answer.masses;
         }
         let first = |label| first_best(&masses[self.model.block(label)]);
-        let assignment: Vec<usize> = self.model.label_ids().map(first).collect();
-        let log_weight = self.model.log_weight_of_rules(row, &assignment);
-        let best = MostProbable { assignment, log_weight, gap: None, engine: Engine::Loopy };
-        Some(Decoded { best, stopped })
+        Some((self.model.label_ids().map(first).collect(), stopped))
     }
 
     /// Labels with several best categories that rules tell apart, and the first of these: one label of each part of the
