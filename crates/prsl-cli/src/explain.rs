@@ -8,7 +8,7 @@ use prsl_data::{BeliefReader, TableReader};
 
 use crate::arguments::Question;
 use crate::check::Format;
-use crate::failure::{MORE_MEMORY, Refusal};
+use crate::failure::Refusal;
 use crate::model::ModelFile;
 use crate::progress::counted;
 use crate::{output, style};
@@ -39,7 +39,7 @@ impl Arguments {
         let model = file.document.model();
         let beliefs = BeliefReader::new(model, table, self.question.options())?;
         let explainer = Explainer::compile_within(model, self.question.limits())
-            .map_err(|error| Refusal::of(error, model, MORE_MEMORY))?;
+            .map_err(|error| Refusal::of(error, model, None))?;
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
             Format::Text => output::print(&style::explanation(&explanation.to_string()))?,

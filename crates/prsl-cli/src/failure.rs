@@ -32,25 +32,28 @@ impl std::fmt::Display for InvalidText {
 
 impl std::error::Error for InvalidText {}
 
-/// What is too costly, and the option that is the way out.
+/// What is too costly, and the options that are ways out.
 #[derive(Debug)]
 pub struct Refusal {
     cause: prsl::Error,
-    way_out: &'static str,
+    ways_out: Vec<&'static str>,
 }
 
-/// The way out of most refusals.
-pub const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
+/// The way out where memory is the limit.
+const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
 
 impl Refusal {
-    /// Adds the way out to an error that is a refusal; a rule that no engine takes has none.
-    pub fn of(error: prsl::Error, model: &Model, way_out: &'static str) -> anyhow::Error {
-        match error {
-            prsl::Error::TooCostly { .. } if Loopy::compile(model).is_ok() => {
-                Refusal { cause: error, way_out }.into()
-            }
-            other => other.into(),
+    /// Adds the ways out to an error that is a refusal: another engine, if there is one that takes the model, and more memory, if
+    /// that is the limit.
+    pub fn of(error: prsl::Error, model: &Model, other_engine: Option<&'static str>) -> anyhow::Error {
+        if !matches!(error, prsl::Error::TooCostly { .. }) {
+            return error.into();
         }
+        // A rule that no engine takes has no way out.
+        let other_engine = other_engine.filter(|_| Loopy::compile(model).is_ok());
+        let more_memory = error.yields_to_memory().then_some(MORE_MEMORY);
+        let ways_out: Vec<&str> = other_engine.into_iter().chain(more_memory).collect();
+        if ways_out.is_empty() { error.into() } else { Refusal { cause: error, ways_out }.into() }
     }
 }
 
@@ -84,15 +87,15 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(UNUSABLE)
 }
 
-/// The option that is the way out, where there is one.
-fn advice(error: &anyhow::Error) -> Option<&'static str> {
+/// The options that are ways out, where there are any.
+fn advice(error: &anyhow::Error) -> Option<String> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        return Some(refusal.way_out);
+        return Some(refusal.ways_out.join("; "));
     }
     if let Some(prsl::Error::NoStart { .. }) = error.downcast_ref() {
-        return Some(MORE_MEMORY);
+        return Some(MORE_MEMORY.to_owned());
     }
-    match error.downcast_ref()? {
+    let advice = match error.downcast_ref()? {
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
             Some("`--ignore-extra` skips columns that the model does not know")
         }
@@ -102,7 +105,8 @@ fn advice(error: &anyhow::Error) -> Option<&'static str> {
             Some("`--normalize` divides each belief by its sum")
         }
         _ => None,
-    }
+    };
+    advice.map(str::to_owned)
 }
 
 /// The message without the number of the system's error, which tells people nothing.

@@ -18,7 +18,7 @@ use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits,
 use prsl_data::{BeliefReader, Column, TableReader, TableWriter, Target};
 
 use crate::arguments::{Question, seconds, usage};
-use crate::failure::{MORE_MEMORY, Refusal};
+use crate::failure::Refusal;
 use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, counted, grouped};
@@ -265,21 +265,21 @@ impl Arguments {
         let top = self.top.map(|n| n as usize);
         compile(model, self.query, self.engine, settings, top, sampling).map_err(|error| match error {
             prsl::Error::Setting { .. } => usage("predict", ErrorKind::ValueValidation, error),
-            other => Refusal::of(other, model, self.way_out()),
+            other => Refusal::of(other, model, self.other_engine()),
         })
     }
 
-    /// What to do where the engine is too costly.
-    fn way_out(&self) -> &'static str {
+    /// The engine to take where this one is too costly.
+    fn other_engine(&self) -> Option<&'static str> {
         match (self.engine, self.query) {
-            (EngineKind::Enumeration, _) => "`--engine exact` takes the junction tree",
+            (EngineKind::Enumeration, _) => Some("`--engine exact` takes the junction tree"),
             (EngineKind::Exact, QueryKind::Samples) => {
-                "`--engine auto` draws approximate samples at any size; `--memory 8GiB`, for example, raises the limit"
+                Some("`--engine auto` draws approximate samples at any size")
             }
             (EngineKind::Exact, QueryKind::Marginals | QueryKind::Both) => {
-                "`--engine loopy` approximates at any size; `--memory 8GiB`, for example, raises the limit"
+                Some("`--engine loopy` approximates at any size")
             }
-            _ => MORE_MEMORY,
+            _ => None,
         }
     }
 

@@ -47,7 +47,7 @@ impl Report<'_> {
         let (learning, reliability) = (figures::learning(&self.learned.curve), figures::reliability(&shown));
         output::write(&learning, Some(&folder.join("learning.svg")))?;
         output::write(&reliability, Some(&folder.join("reliability.svg")))?;
-        let document = Document::of_model(&self.learned.model);
+        let document = Document::of_model(&self.learned.model)?;
         let sections = [
             self.lead(),
             self.likelihoods(),
