@@ -91,6 +91,18 @@ class SumError(BeliefError):
     """A distribution does not sum to 1."""
 
 
+class RowLengthError(BeliefError):
+    """A row does not have one number for each category, or one truth for each label."""
+
+
+class RowCountError(BeliefError):
+    """There is not one of something for each row."""
+
+
+class UnknownRowError(BeliefError):
+    """There is no such row."""
+
+
 class ZeroBeliefError(BeliefError):
     """A belief is 0 everywhere."""
 

@@ -29,6 +29,8 @@ Examples:
 The note `inference-cost` says which engine `prsl predict` takes for the model, and why; in JSON that is also the field \
 `inference`.
 
+What could not be decided within a counted number of steps is the finding `not-decided`.
+
 Exits with 1 if there are findings (notes do not count), and with 3 if the text is no model at all. In JSON its \
 errors look like findings with the code `syntax`.")]
 pub struct Arguments {

@@ -7,7 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use prsl::engines::{Explanations, Marginals, Settings};
-use prsl::metrics::{Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods};
+use prsl::metrics::{
+    Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods,
+    label_log_likelihoods,
+};
 use prsl::{BeliefMatrix, Engine, Error, Limits, Model, RankedExplanations};
 use prsl_data::LabeledReader;
 use serde::{Serialize, Serializer};
@@ -165,8 +168,8 @@ impl Comparison {
         let (mut progress, mut rows) = (Progress::new(true), 0);
         let (_, most) = chunk_rows(self.with.marginals.model(), self.with.work());
         while let Some((beliefs, truths)) = reader.next_chunk(most)? {
-            self.with.add(&beliefs, &truths);
-            self.alone.add(&beliefs, &truths);
+            self.with.add(&beliefs, &truths)?;
+            self.alone.add(&beliefs, &truths)?;
             observe(&beliefs, &truths)?;
             rows += truths.len() as u64;
             progress.update(rows, reader.progress());
@@ -198,7 +201,7 @@ impl Scorer {
         let (_, most) = chunk_rows(model, scorer.work());
         for start in (0..rows.n_rows()).step_by(most) {
             let chunk = start..rows.n_rows().min(start + most);
-            scorer.add(&rows.slice(chunk.clone()), &truths[chunk]);
+            scorer.add(&rows.slice(chunk.clone()), &truths[chunk])?;
         }
         Ok(scorer.evaluation)
     }
@@ -217,15 +220,21 @@ impl Scorer {
         self.marginals.work() + self.explanations.as_ref().map_or(0.0, Explanations::work)
     }
 
-    fn add(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) {
+    fn add(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<()> {
         let posteriors = self.marginals.infer_batch(rows);
         let first =
             |found: Vec<RankedExplanations>| found.into_iter().map(RankedExplanations::into_best).collect();
         let best: Option<Vec<_>> = self.explanations.as_ref().map(|engine| first(engine.top_batch(rows, 1)));
-        let joint = joint_log_likelihoods(rows, truths, &posteriors, |rows| self.marginals.infer_batch(rows));
-        let predictions =
-            Predictions { posteriors: &posteriors, best: best.as_deref(), joint: joint.as_deref() };
-        self.evaluation.add(predictions, truths);
+        let infer = |rows: &BeliefMatrix| self.marginals.infer_batch(rows);
+        let joint = joint_log_likelihoods(rows, truths, &posteriors, infer)?;
+        let labels = label_log_likelihoods(rows, truths, &posteriors, infer)?;
+        let predictions = Predictions {
+            posteriors: &posteriors,
+            best: best.as_deref(),
+            joint: joint.as_deref(),
+            labels: Some(&labels),
+        };
+        Ok(self.evaluation.add(predictions, truths)?)
     }
 
     /// Nobody should take an approximation for more than it is.

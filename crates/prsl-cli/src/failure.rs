@@ -34,29 +34,28 @@ impl std::fmt::Display for InvalidText {
 
 impl std::error::Error for InvalidText {}
 
-/// What is too costly, and the options that are the way out.
+/// What is too costly, and the options that are ways out.
 #[derive(Debug)]
 pub struct Refusal {
     cause: prsl::Error,
-    way_out: Option<String>,
+    ways_out: Vec<&'static str>,
 }
 
 /// The way out where memory is the limit.
 const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
 
 impl Refusal {
-    /// Adds the way out to an error that is a refusal: another engine, and more memory where memory is the limit. A rule
-    /// that no engine takes has none.
+    /// Adds the ways out to an error that is a refusal: another engine, if there is one that takes the model, and more memory, if
+    /// that is the limit.
     pub fn of(error: prsl::Error, model: &Model, other_engine: Option<&'static str>) -> anyhow::Error {
-        match error {
-            prsl::Error::TooCostly { .. } if Loopy::compile(model).is_ok() => {
-                let memory = error.exceeds_memory().then_some(MORE_MEMORY);
-                let ways: Vec<&str> = other_engine.into_iter().chain(memory).collect();
-                let way_out = (!ways.is_empty()).then(|| ways.join("; "));
-                Refusal { cause: error, way_out }.into()
-            }
-            other => other.into(),
+        if !matches!(error, prsl::Error::TooCostly { .. }) {
+            return error.into();
         }
+        // A rule that no engine takes has no way out.
+        let other_engine = other_engine.filter(|_| Loopy::compile(model).is_ok());
+        let more_memory = error.yields_to_memory().then_some(MORE_MEMORY);
+        let ways_out: Vec<&str> = other_engine.into_iter().chain(more_memory).collect();
+        if ways_out.is_empty() { error.into() } else { Refusal { cause: error, ways_out }.into() }
     }
 }
 
@@ -90,10 +89,10 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(UNUSABLE)
 }
 
-/// The option that is the way out, where there is one.
-fn advice(error: &anyhow::Error) -> Option<Cow<'_, str>> {
+/// The options that are ways out, where there are any.
+fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
-        return refusal.way_out.as_deref().map(Cow::Borrowed);
+        return Some(refusal.ways_out.join("; ").into());
     }
     if let Some(prsl::Error::NoStart { .. }) = error.downcast_ref() {
         return Some(MORE_MEMORY.into());

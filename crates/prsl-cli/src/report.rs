@@ -57,7 +57,7 @@ impl Report<'_> {
         for (name, figure) in FIGURES.into_iter().zip([&learning, &reliability]) {
             output::write(figure, Some(&folder.join(name)))?;
         }
-        let document = Document::of_model(&self.learned.model);
+        let document = Document::of_model(&self.learned.model)?;
         let sections = [
             self.lead(),
             self.likelihoods(),

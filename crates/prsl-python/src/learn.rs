@@ -166,7 +166,7 @@ pub fn learn<'py>(
     let curve = learned.curve.iter();
     let curve = curve.map(|look| (look.step, look.training, look.validation));
     let found = PyDict::new(py);
-    found.set_item("model", Model::of(&learned.model).into_python(py)?)?;
+    found.set_item("model", Model::of(&learned.model)?.into_python(py)?)?;
     found.set_item("size", learned.size.to_string())?;
     found.set_item("n_steps", n_steps)?;
     found.set_item("curve", curve.collect::<Vec<_>>())?;
@@ -184,5 +184,5 @@ pub fn calibrate(py: Python<'_>, model: &Model, train: Data<'_>, method_name: &s
     let method = method(method_name)?;
     let examples = examples(&train)?;
     let fitted = py.detach(|| -> Result<prsl::Model> { Ok(examples.calibrated(model.model(), method)?) })?;
-    Ok(Model::of(&fitted))
+    Ok(Model::of(&fitted)?)
 }

@@ -21,8 +21,8 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn of(model: &prsl::Model) -> Self {
-        Self::from(Document::of_model(model))
+    pub fn of(model: &prsl::Model) -> Result<Self> {
+        Ok(Self::from(Document::of_model(model)?))
     }
 
     pub fn model(&self) -> &prsl::Model {
@@ -122,7 +122,7 @@ impl Model {
     }
 
     /// The same model without its calibrators, for beliefs as classifiers give them.
-    fn without_calibrators(&self) -> Self {
+    fn without_calibrators(&self) -> Result<Self> {
         Self::of(&self.model().without_calibrators())
     }
 
@@ -432,7 +432,7 @@ impl ModelBuilder {
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let builder = self.builder.lock().expect("no change panics").take();
         let builder = builder.ok_or_else(|| argument("the model has been built; `edit` it again"))?;
-        let build = || -> Result<Model> { Ok(Model::of(&builder.build()?)) };
+        let build = || -> Result<Model> { Model::of(&builder.build()?) };
         build()?.into_python(py)
     }
 }

@@ -71,8 +71,9 @@ pub fn joint_log_likelihoods<'py>(
     let found = py.detach(|| -> Result<Vec<f64>> {
         let engine = JunctionTree::compile(model.model())?;
         let posteriors = engine.infer_batch(&rows.rows);
-        let found =
-            metrics::joint_log_likelihoods(&rows.rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
+        let found = metrics::joint_log_likelihoods(&rows.rows, &truths, &posteriors, |rows| {
+            engine.infer_batch(rows)
+        })?;
         Ok(found.expect("a junction tree is exact").into_iter().map(|it| it.unwrap_or(f64::NAN)).collect())
     })?;
     Ok(PyArray1::from_vec(py, found))

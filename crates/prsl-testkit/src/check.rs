@@ -1,9 +1,9 @@
 //! Every engine against the precise oracle, on models with extreme numbers: for the tests, and for fuzzing.
 
-use prsl::metrics::{Truth, joint_log_likelihoods};
+use prsl::metrics::{Truth, joint_log_likelihoods, label_log_likelihoods};
 use prsl::{
-    BranchAndBound, Error, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree, Limits, Loopy,
-    LoopySettings, MarginalEngine, MaxProductTree, Model, MostProbable, Posteriors, Sampler, Sampling,
+    BeliefMatrix, BranchAndBound, Error, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree, Limits,
+    Loopy, LoopySettings, MarginalEngine, MaxProductTree, Model, MostProbable, Posteriors, Sampler, Sampling,
     Schedule, SearchLimits, Status,
 };
 
@@ -153,7 +153,7 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
     Ok(())
 }
 
-/// Joint log-likelihoods of truths, all known or some.
+/// Joint log-likelihoods of truths, all known or some, and those of each label alone.
 pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let engine = JunctionTree::compile(model).map_err(told)?;
@@ -164,15 +164,27 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
             y.iter().enumerate().map(|(label, &c)| (label % every == 0).then_some(c)).collect()
         };
         let truths: Vec<Truth> = (0..rows.n_rows()).map(truth).collect();
-        let found = joint_log_likelihoods(rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
-        let found = found.ok_or("the junction tree is exact")?;
+        let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
+        let joint = joint_log_likelihoods(rows, &truths, &posteriors, infer).map_err(told)?;
+        let joint = joint.ok_or("the junction tree is exact")?;
+        let labels = label_log_likelihoods(rows, &truths, &posteriors, infer).map_err(told)?;
         for row in (0..rows.n_rows()).filter(|&row| posteriors.is_possible(row)) {
             let expected = precise.log_likelihood(rows.row(row), &truths[row]);
-            let actual = found[row].ok_or("labels are known")?;
+            let actual = joint[row].ok_or("labels are known")?;
             ensure!(
                 close(actual, expected.min(0.0), RELATIVE),
                 "row {row}: ln P {actual} instead of {expected}"
             );
+            for (label, actual) in labels[row].iter().enumerate() {
+                let Some(actual) = actual else { continue };
+                let alone: Truth =
+                    truths[row].iter().enumerate().map(|(at, &t)| t.filter(|_| at == label)).collect();
+                let expected = precise.log_likelihood(rows.row(row), &alone);
+                ensure!(
+                    close(*actual, expected.min(0.0), RELATIVE),
+                    "row {row}, label {label}: ln P {actual} instead of {expected}"
+                );
+            }
         }
     }
     Ok(())
@@ -191,7 +203,8 @@ pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
             let what = |wrong: String| format!("{:?}, row {row}: {wrong}", settings.schedule);
             if settings == LoopySettings::default() && is_tree(model) {
                 agree(&posteriors, row, &sums).map_err(what)?;
-                let found: Vec<MostProbable> = best[row].iter().map(|decoded| decoded.best.clone()).collect();
+                let found: Vec<MostProbable> =
+                    best[row].iter().filter_map(|decoded| decoded.best.clone()).collect();
                 let weight = found.first().map(|best| best.log_weight);
                 let expected = sums.log_weights.first().copied();
                 ensure!(

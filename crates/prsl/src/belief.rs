@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::calibrate::{Calibrate, CalibrationProblem, Calibrator, is_distribution};
 use crate::error::{Error, Result};
 use crate::label::{CategoryId, Label, LabelId};
-use crate::model::Model;
+use crate::model::{Model, numbered};
 
 /// How far the sum of a belief may be from 1.
 pub const SUM_TOLERANCE: f64 = 1e-6;
@@ -87,8 +87,9 @@ impl BeliefMatrix {
         observed: &[bool],
         normalize: Normalize,
     ) -> Result<()> {
-        assert_eq!(cells.len(), self.model.n_categories(), "one cell per category");
-        assert_eq!(observed.len(), self.model.labels().len(), "one answer per label");
+        let (n_categories, n_labels) = (self.model.n_categories(), self.model.labels().len());
+        check_length("cell", "category", cells.len(), n_categories)?;
+        check_length("answer", "label", observed.len(), n_labels)?;
         let (start, first) = (self.values.len(), self.origins.len());
         for (index, &observed) in observed.iter().enumerate() {
             let cells = &cells[self.model.block(LabelId::new(index))];
@@ -148,6 +149,7 @@ impl BeliefMatrix {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn calibrate(&mut self, label: LabelId, calibrator: &dyn Calibrate) -> Result<()> {
+        self.check_label(label)?;
         let (width, block) = (self.model.n_categories(), self.model.block(label));
         for row in 0..self.n_rows {
             if self.origin(row, label) != BeliefOrigin::Classifier {
@@ -165,6 +167,11 @@ impl BeliefMatrix {
     }
 
     /// Where the belief of a row about a label is from.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row or label, as when an element of a slice is asked for that it does not have. So do all functions here
+    /// that return a part of the matrix.
     pub fn origin(&self, row: usize, label: LabelId) -> BeliefOrigin {
         self.origins[row * self.model.labels().len() + label.index()]
     }
@@ -194,21 +201,33 @@ impl BeliefMatrix {
     /// let mut rows = BeliefMatrix::new(&model);
     /// rows.push_evidence(&Evidence::new())?;
     /// let hands = model.find_label("hands")?;
-    /// rows.observe(0, hands, model.find_category(hands, "low")?);
+    /// rows.observe(0, hands, model.find_category(hands, "low")?)?;
     /// assert_eq!(rows.row(0), [0.0, 0.0, 1.0, 0.5, 0.5]);
     /// # Ok::<(), prsl::Error>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If there is no such row, label or category.
-    pub fn observe(&mut self, row: usize, label: LabelId, category: CategoryId) {
+    pub fn observe(&mut self, row: usize, label: LabelId, category: CategoryId) -> Result<()> {
+        if row >= self.n_rows {
+            return Err(Error::UnknownRow { row, n_rows: self.n_rows });
+        }
+        self.check_label(label)?;
+        let declared = self.model.label(label);
+        if category.index() >= declared.n_categories() {
+            return Err(Error::unknown_category(declared.name(), &numbered(category.index()), "", []));
+        }
         let start = row * self.model.n_categories();
         let block = self.model.block(label);
         let belief = &mut self.values[start + block.start..start + block.end];
         belief.fill(0.0);
         belief[category.index()] = 1.0;
         self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Observed;
+        Ok(())
+    }
+
+    fn check_label(&self, label: LabelId) -> Result<()> {
+        match label.index() < self.model.labels().len() {
+            true => Ok(()),
+            false => Err(Error::unknown_label(&numbered(label.index()), "", [])),
+        }
     }
 
     /// Puts a prior in place of what a classifier said.
@@ -269,6 +288,16 @@ impl BeliefMatrix {
         let origins = self.origins[rows.start * n_labels..rows.end * n_labels].to_vec();
         Self { model: self.model.clone(), values, origins, n_rows: rows.len() }
     }
+}
+
+/// That a row has one of something for each category or label.
+pub(crate) fn check_length(
+    what: &'static str,
+    each: &'static str,
+    given: usize,
+    wanted: usize,
+) -> Result<()> {
+    if given == wanted { Ok(()) } else { Err(Error::RowLength { what, each, given, wanted }) }
 }
 
 fn calibrate(calibrator: &dyn Calibrate, belief: &mut [f64]) {

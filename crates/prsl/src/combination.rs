@@ -1,7 +1,9 @@
 //! Typical combinations: whole assignments that weigh more than the rules alone say.
 
+use crate::diagnostic::shortened;
 use crate::error::{Error, Result};
 use crate::label::{CategoryId, Label, LabelId};
+use crate::model::numbered;
 use crate::names::Names;
 use crate::text::print;
 
@@ -70,8 +72,9 @@ impl Combinations {
     /// Checks each of them, and that none is stated twice.
     pub(crate) fn new(labels: &[Label], list: Vec<Combination>) -> Result<Self> {
         // Only an error needs names.
-        let text =
-            |combination: &Combination| print::combination(&Names::new(labels), &combination.categories);
+        let text = |combination: &Combination| {
+            shortened(&print::combination(&Names::new(labels), &combination.categories))
+        };
         check_size(labels, list.len())?;
         for combination in &list {
             check_categories(labels, &combination.categories)?;
@@ -117,14 +120,14 @@ pub(crate) fn check_size(labels: &[Label], n_combinations: usize) -> Result<()> 
 fn check_categories(labels: &[Label], categories: &[usize]) -> Result<()> {
     let context = " in a combination";
     if categories.len() > labels.len() {
-        return Err(Error::unknown_label(&format!("number {}", labels.len() + 1), context, []));
+        return Err(Error::unknown_label(&numbered(labels.len()), context, []));
     }
     if let Some(label) = labels.get(categories.len()) {
         return Err(Error::IncompleteCombination { label: label.name().to_owned() });
     }
     match labels.iter().zip(categories).find(|(label, category)| **category >= label.n_categories()) {
         Some((label, category)) => {
-            Err(Error::unknown_category(label.name(), &format!("number {}", category + 1), context, []))
+            Err(Error::unknown_category(label.name(), &numbered(*category), context, []))
         }
         None => Ok(()),
     }
@@ -157,7 +160,8 @@ pub(crate) fn transfer(
     let places: Vec<Option<LabelId>> = origin.iter().map(|label| names.label(label.name())).collect();
     let transfer_one = |combination: Combination| {
         let context = || {
-            format!(" in combination `{}`", print::combination(&Names::new(origin), &combination.categories))
+            let text = print::combination(&Names::new(origin), &combination.categories);
+            format!(" in combination `{}`", shortened(&text))
         };
         let mut given = vec![None; target.len()];
         for (label, category) in named(origin, &combination.categories) {

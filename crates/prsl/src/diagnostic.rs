@@ -50,8 +50,18 @@ impl Diagnostic {
     /// ");
     /// ```
     pub fn render(&self, severity: &str, file: &str, source: &str) -> String {
+        self.render_at(severity, file, source, self.position(source))
+    }
+
+    /// The same where line and column are known: to count the lines of a large text for each of many diagnostics takes long.
+    pub(crate) fn render_at(
+        &self,
+        severity: &str,
+        file: &str,
+        source: &str,
+        (line_number, column): (usize, usize),
+    ) -> String {
         let start = floor_char_boundary(source, self.span.start);
-        let (line_number, column) = position(source, start);
         let line_start = source[..start].rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = source[start..].find('\n').map_or(source.len(), |newline| start + newline);
         let line = source[line_start..line_end].trim_end_matches('\r');
@@ -61,8 +71,10 @@ impl Diagnostic {
         let gutter = line_number.to_string();
         let blank = " ".repeat(gutter.len());
         let width = |text: &str| text.replace('\t', "    ").width();
-        let caret = "^".repeat(width(&source[start..end]).max(1));
         let (shown, indent) = window(line, start - line_start, width);
+        // Of a long line only a part is shown, and marked.
+        let caret = width(&source[start..end]).min(shown.width().saturating_sub(indent)).max(1);
+        let caret = "^".repeat(caret);
         let mut text = format!(
             "{severity}: {}\n{blank}--> {file}:{line_number}:{column}\n{blank} |\n{gutter} | {shown}\n{blank} | {}{caret}\n",
             self.message,
@@ -138,6 +150,17 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.chars().count())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// The longest quotation in a message, in characters: about a line.
+const LONGEST_QUOTE: usize = 80;
+
+/// A rule, or whatever else a message quotes, cut where it is longer than a line.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_QUOTE) {
+        Some((cut, _)) => format!("{}...", &text[..cut]),
+        None => text.to_owned(),
+    }
 }
 
 /// Line and column (in characters), both from 1.

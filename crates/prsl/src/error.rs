@@ -1,7 +1,7 @@
 //! Everything that can be wrong with what the library is given, as sentences for whoever can fix it.
 
 use crate::calibrate::CalibrationProblem;
-use crate::diagnostic::{Diagnostics, nearest};
+use crate::diagnostic::{Diagnostics, nearest, shortened};
 
 /// The result of most functions of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -106,6 +106,36 @@ pub enum Error {
         label: String,
         /// What it sums to.
         sum: f64,
+    },
+    /// A row that does not fit the model.
+    #[error("a row has {}, expected {wanted}, one for each {each}", counted(*.given, what, &format!("{what}s")))]
+    RowLength {
+        /// What it has: "belief", "truth".
+        what: &'static str,
+        /// What there is one for: "category", "label".
+        each: &'static str,
+        /// How many it has.
+        given: usize,
+        /// How many were wanted.
+        wanted: usize,
+    },
+    /// Not one for each row.
+    #[error("{what} were given for {}, and there {}; give them for each row", counted(*.given, "row", "rows"), there_are(*.wanted))]
+    RowCount {
+        /// What was given: "truths".
+        what: &'static str,
+        /// How many were given.
+        given: usize,
+        /// How many rows there are.
+        wanted: usize,
+    },
+    /// A row that there is not.
+    #[error("row {} was asked for, and there {}", row + 1, there_are(*.n_rows))]
+    UnknownRow {
+        /// The row, from 0.
+        row: usize,
+        /// How many there are.
+        n_rows: usize,
     },
     /// A belief of zero everywhere.
     #[error("belief for label `{label}` is 0 in every category; leave all of them empty if nothing is known")]
@@ -310,17 +340,15 @@ pub enum Error {
         needed: String,
         /// What is allowed.
         limit: String,
-        /// The way out.
+        /// The way out: begins with "raise the memory limit" exactly where that helps.
         advice: String,
     },
 }
 
-impl Error {
-    /// Whether the memory limit refused it, so that a larger one helps.
-    pub fn exceeds_memory(&self) -> bool {
-        matches!(self, Error::TooCostly { advice, .. } if advice.starts_with("raise the memory limit"))
-    }
+/// How the advice of a refusal begins that a higher memory limit lifts.
+const RAISE_MEMORY: &str = "raise the memory limit";
 
+impl Error {
     /// What kind of error it is, as a name for programs: `UnknownLabel`.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -336,6 +364,9 @@ impl Error {
             Error::Length { .. } => "Length",
             Error::NotAProbability { .. } => "NotAProbability",
             Error::Sum { .. } => "Sum",
+            Error::RowLength { .. } => "RowLength",
+            Error::RowCount { .. } => "RowCount",
+            Error::UnknownRow { .. } => "UnknownRow",
             Error::ZeroBelief { .. } => "ZeroBelief",
             Error::Latent { .. } => "Latent",
             Error::GivenTwice { .. } => "GivenTwice",
@@ -363,6 +394,23 @@ impl Error {
             Error::DuplicateCombination { .. } => "DuplicateCombination",
             Error::IncompleteCombination { .. } => "IncompleteCombination",
         }
+    }
+
+    /// Whether it is a refusal that a higher memory limit lifts. Other refusals are about limits that nobody can raise.
+    ///
+    /// ```
+    /// use prsl::{Enumeration, JunctionTree, Limits, Model};
+    ///
+    /// let text = (0..30).map(|label| format!("label l{label}\nrule 0.9: l0 xor l{label}\n")).collect::<String>();
+    /// let model = Model::parse(&text)?;
+    /// let refused = JunctionTree::compile_within(&model, Limits { memory: 100 }).err().expect("too little memory");
+    /// assert!(refused.yields_to_memory());
+    /// let refused = Enumeration::compile(&model).err().expect("too many assignments");
+    /// assert!(!refused.yields_to_memory());
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn yields_to_memory(&self) -> bool {
+        matches!(self, Error::TooCostly { advice, .. } if advice.starts_with(RAISE_MEMORY))
     }
 
     /// An unknown label, with the nearest known one.
@@ -398,6 +446,10 @@ fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
+fn there_are(n_rows: usize) -> String {
+    format!("{} {}", if n_rows == 1 { "is" } else { "are" }, counted(n_rows, "row", "rows"))
+}
+
 fn did_you_mean(name: &Option<String>) -> String {
     name.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
@@ -415,7 +467,7 @@ fn place(line: usize, column: usize) -> String {
 }
 
 fn formula_message(diagnostics: &Diagnostics) -> String {
-    let source = diagnostics.source();
+    let source = shortened(diagnostics.source());
     let sentences: Vec<_> = diagnostics
         .list()
         .iter()
@@ -474,6 +526,9 @@ mod tests {
             },
             Error::Sum { what: "belief", label: text(), sum: 0.93 },
             Error::Sum { what: "prior", label: text(), sum: 0.93 },
+            Error::RowLength { what: "belief", each: "category", given: 3, wanted: 4 },
+            Error::RowCount { what: "truths", given: 1, wanted: 2 },
+            Error::UnknownRow { row: 4, n_rows: 2 },
             Error::ZeroBelief { label: text() },
             Error::Latent { label: text() },
             Error::GivenTwice { label: text() },
@@ -515,7 +570,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 37;
+    const N_KINDS: usize = 40;
 
     #[test]
     fn catalogue() {

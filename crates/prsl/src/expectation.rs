@@ -1,6 +1,6 @@
 //! Unit tests of a rule base: evidence, and what must follow from it.
 
-use crate::formula::Atom;
+use crate::formula::{Atom, Formula};
 use crate::label::{CategoryId, LabelId};
 
 /// `expect EVIDENCE => CONDITION`: everything the evidence does not mention stays at its prior.
@@ -35,11 +35,13 @@ impl Given {
 pub enum Condition {
     /// The marginal probability of an atom compares like this.
     Marginal(Atom, Comparison),
+    /// The probability of a formula compares like this.
+    Formula(Formula, Comparison),
     /// The most probable joint explanation agrees with all of these.
     Mpe(Vec<Atom>),
 }
 
-/// How a marginal compares with a number.
+/// How a probability compares with a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Comparison {
     /// `> x`
@@ -54,7 +56,7 @@ pub enum Comparison {
     Near {
         /// The number.
         value: f64,
-        /// How far the marginal may be from it.
+        /// How far the probability may be from it.
         tolerance: f64,
     },
 }

@@ -3,6 +3,7 @@
 mod display;
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
@@ -11,14 +12,18 @@ use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::infer::{Cost, ExplanationEngine, JunctionTree, Limits, SearchLimits};
 use crate::label::LabelId;
+use crate::lint::Table;
 use crate::model::Model;
+use crate::names::Names;
+use crate::noisy_or::NoisyOr;
 use crate::posterior::{MostProbable, Posterior};
-use crate::rule::{Body, RuleId};
+use crate::rule::{Body, Rule, RuleId};
+use crate::text::print;
 
 /// A change of probability below this is not worth a line: it does not show in three decimals.
 pub const MOVED: f64 = 0.0005;
 
-/// How far below ½ the agreement has to be to count as a conflict: more than rounding can do.
+/// Differences up to this may be nothing but rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// Explains answers: a compiled model that tells for each instance what every rule did to it.
@@ -40,8 +45,8 @@ pub struct Explainer {
     tree: JunctionTree,
     /// Whoever finds joint explanations, or why nobody does.
     joint: Result<ExplanationEngine, String>,
-    /// What each rule says: the same for every row.
-    texts: Vec<String>,
+    /// What each rule says, and the range of its weights: the same for every row.
+    rules: Vec<(String, [f64; 2])>,
 }
 
 impl Explainer {
@@ -62,8 +67,11 @@ impl Explainer {
             Err(error) => return Err(error),
         };
         tree.careful()?;
-        let texts = model.rule_ids().map(|rule| model.rule_text(rule)).collect();
-        Ok(Self { tree, joint, texts })
+        let names = Names::new(model.labels());
+        let mut scratch = vec![0; model.labels().len()];
+        let fixed = |rule: &Rule| (print::body(&names, rule.body()), weight_range(model, rule, &mut scratch));
+        let rules = model.rules().iter().map(fixed).collect();
+        Ok(Self { tree, joint, rules })
     }
 
     /// The model it was compiled from.
@@ -112,8 +120,9 @@ impl Explainer {
         };
         let without = self.tree.without_each_rule(row).expect("it was compiled to be careful");
         let rule = |rule: RuleId| {
-            let (text, without) = (&self.texts[rule.index()], without[rule.index()].as_deref());
-            explain_rule(model, rule, text, posterior.as_ref(), without, conflict.contains(&rule))
+            let without = without[rule.index()].as_deref();
+            let fixed = &self.rules[rule.index()];
+            explain_rule(model, rule, fixed, posterior.as_ref(), without, conflict.contains(&rule))
         };
         let mut joint = match (&self.joint, &posterior) {
             (Ok(engine), Some(posterior)) => joint_explanations(engine, row, posterior),
@@ -222,17 +231,21 @@ pub struct RuleExplanation {
     ///
     /// `None` if nothing is possible, and for a probability of ½, where the rule does not care.
     pub body_probability: Option<f64>,
-    /// Whether everything else speaks against the rule.
+    /// The least and the most that the agreement can be, whatever all else says: the smallest and the largest weight φ that the rule
+    /// gives any assignment. For a formula these are p and 1 − p, unless it is always true or never.
+    pub agreement_range: [f64; 2],
+    /// Whether everything else speaks against the rule: it agrees less than halfway between the least and the most that it can.
     ///
-    /// A rule of probability p asks for the body if p > ½, and for its opposite if p < ½. With F the probability
-    /// of the body given all else,
+    /// For a formula the threshold is ½. A rule of probability p asks for the body if p > ½, and for its opposite if p < ½. With
+    /// F the probability of the body given all else,
     ///
     /// ```text
     /// Zₖ = p F + (1 − p)(1 − F) = ½ + 2 (p − ½)(F − ½)
     /// ```
     ///
     /// so all else finds what the rule asks for improbable (F < ½ for p > ½, F > ½ for p < ½) exactly where
-    /// Zₖ < ½. That is the threshold, for soft and hard rules alike; a rule of probability ½ never conflicts.
+    /// Zₖ < ½, for soft and hard rules alike. A noisy-or stays silent now and then though all its causes are present, so that
+    /// the most it can reach may be far below ½. A rule of probability ½ never conflicts.
     /// If nothing is possible, it tells the members of a smallest set of rules that together exclude everything.
     pub conflict: bool,
     /// Whether anything is possible without this rule: always, if anything is possible with it.
@@ -439,13 +452,13 @@ fn explain_label(model: &Model, row: &[f64], posterior: &Option<Posterior>, id: 
 fn explain_rule(
     model: &Model,
     id: RuleId,
-    text: &str,
+    (text, agreement_range): &(String, [f64; 2]),
     posterior: Option<&Posterior>,
     without: Option<&[f64]>,
     excludes: bool,
 ) -> RuleExplanation {
     let rule = model.rule(id);
-    let scope = rule.scope();
+    let scope: HashSet<LabelId> = rule.scope().into_iter().collect();
     let with = posterior.map(Posterior::marginals);
     let agreement = posterior.map(|posterior| posterior.agreement(id));
     let change = |label: LabelId| Some(largest_change(with?, without?, model.block(label)));
@@ -473,15 +486,58 @@ fn explain_rule(
             Body::Formula(_) => RuleKind::Rule,
             Body::NoisyOr(_) => RuleKind::NoisyOr,
         },
-        text: text.to_owned(),
+        text: text.clone(),
         probability: rule.probability(),
         agreement,
         body_probability: agreement.and_then(|agreement| body_probability(rule.probability(), agreement)),
-        conflict: excludes || agreement.is_some_and(|agreement| agreement < 0.5 - ROUNDING),
+        agreement_range: *agreement_range,
+        conflict: excludes || agreement.is_some_and(|agreement| is_conflict(agreement, *agreement_range)),
         possible_without: without.is_some(),
         largest_change: with.zip(without).map(|(with, without)| largest_change(with, without, 0..with.len())),
         influences,
     }
+}
+
+/// Whether an agreement is nearer to the least than to the most that it can be; the distance is in parts of that range.
+fn is_conflict(agreement: f64, [least, most]: [f64; 2]) -> bool {
+    agreement < 0.5 * (least + most) - ROUNDING * (most - least)
+}
+
+/// The smallest and the largest weight that a rule gives any assignment.
+///
+/// φ = p + (1 − 2p) Q is linear in Q, and Q = ∏ q of a noisy-or is smallest where every label has its smallest q. A formula whose
+/// labels have too many assignments to try them all is taken to be true for some and false for others.
+fn weight_range(model: &Model, rule: &Rule, scratch: &mut [usize]) -> [f64; 2] {
+    let p = rule.probability();
+    let silences = match rule.body() {
+        Body::NoisyOr(noisy_or) => silence_range(model, noisy_or),
+        Body::Formula(_) => {
+            let table = Table::new(model, rule, scratch);
+            let is_mixed = !table.complete || table.rows.windows(2).any(|pair| pair[0] != pair[1]);
+            match table.rows.first() {
+                Some(truth) if !is_mixed => [f64::from(u8::from(!truth.possible)); 2],
+                _ => [0.0, 1.0],
+            }
+        }
+    };
+    let [a, b] = silences.map(|silence| p * (1.0 - silence) + (1.0 - p) * silence);
+    [a.min(b), a.max(b)]
+}
+
+/// The smallest and the largest probability that a noisy-or stays silent.
+fn silence_range(model: &Model, noisy_or: &NoisyOr) -> [f64; 2] {
+    // For each label how many categories are named, the smallest and the largest q of them.
+    let mut named: BTreeMap<LabelId, (usize, f64, f64)> = BTreeMap::new();
+    for i in noisy_or.inhibitions() {
+        let (n, least, most) = named.entry(i.label).or_insert((0, 1.0, 0.0));
+        (*n, *least, *most) = (*n + 1, least.min(i.probability), most.max(i.probability));
+    }
+    let product = |[least, most]: [f64; 2], (label, (n, smallest, largest)): (LabelId, (usize, f64, f64))| {
+        // Categories that are not named never fire.
+        let largest = if n < model.label(label).n_categories() { 1.0 } else { largest };
+        [least * smallest, most * largest]
+    };
+    named.into_iter().fold([1.0, 1.0], product)
 }
 
 /// How large a change is, for sorting: what differs by rounding alone is equal.

@@ -13,7 +13,7 @@ use serde_json::ser::Formatter;
 
 use crate::calibrate::{Calibrator, Confusion, Dirichlet, Isotonic};
 use crate::combination::{self, Combination};
-use crate::diagnostic::position;
+use crate::diagnostic::{position, shortened};
 use crate::error::{Error, Result};
 use crate::label::Label;
 use crate::model::Model;
@@ -388,14 +388,14 @@ impl<'a> RuleEntry<'a> {
         RuleEntry { name, probability: rule.probability(), fixed: rule.is_fixed(), formula, noisy_or }
     }
 
-    fn into_rule(self, labels: &Model, names: &Names<'_>) -> Result<Rule, String> {
+    fn into_rule(self, names: &Names<'_>) -> Result<Rule, String> {
         let body = match (self.formula, self.noisy_or) {
             (Some(formula), None) => {
                 Body::Formula(text::parse::formula(&formula, names).map_err(|error| error.to_string())?)
             }
             (None, Some(entries)) => {
                 let inhibitions: Result<Vec<_>> =
-                    entries.iter().map(|entry| entry.to_inhibition(labels)).collect();
+                    entries.iter().map(|entry| entry.to_inhibition(names)).collect();
                 Body::NoisyOr(NoisyOr::new(inhibitions.map_err(|error| error.to_string())?))
             }
             (Some(_), Some(_)) => return Err("both `formula` and `noisy_or` are given; keep one".to_owned()),
@@ -432,11 +432,17 @@ impl<'a> InhibitionEntry<'a> {
         noisy_or.inhibitions().iter().map(entry).collect()
     }
 
-    fn to_inhibition(&self, labels: &Model) -> Result<Inhibition> {
-        let label = labels.find_label(&self.label)?;
-        let category = labels.find_category(label, &self.category)?;
+    fn to_inhibition(&self, names: &Names<'_>) -> Result<Inhibition> {
+        let (label, category) = names.find(&self.label, &self.category, &String::new)?;
         Ok(Inhibition { label, category, probability: self.inhibition })
     }
+}
+
+/// The formula of a rule as its author wrote it, given the place of the rule in a document of either form.
+pub(crate) fn formula_source(rule: &str) -> Cow<'_, str> {
+    let entry: Option<RuleEntry<'_>> =
+        if rule.starts_with('{') { serde_json::from_str(rule).ok() } else { None };
+    entry.and_then(|entry| entry.formula).map_or(Cow::Borrowed(rule), Cow::Owned)
 }
 
 /// Reads a model from JSON, with the place of each of its parts.
@@ -475,7 +481,7 @@ fn document(source: &str) -> Result<Document> {
     for (index, entry) in file.rules.into_iter().enumerate() {
         let called = entry.name.as_ref().map_or_else(String::new, |name| format!(" (`{name}`)"));
         rules.push(
-            entry.into_rule(&labels, &names).map_err(|message| {
+            entry.into_rule(&names).map_err(|message| {
                 at(&rule_spans[index], format!("rule {}{called}: {message}", index + 1))
             })?,
         );
@@ -501,6 +507,7 @@ fn document(source: &str) -> Result<Document> {
 
 /// An expectation and what is wrong with it.
 fn reason(expectation: &str, error: Error) -> String {
+    let expectation = shortened(expectation);
     let Error::Text(diagnostics) = error else { return format!("`{expectation}`: {error}") };
     let sentences: Vec<_> = diagnostics
         .list()

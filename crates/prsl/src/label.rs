@@ -5,6 +5,9 @@ use std::fmt;
 use crate::calibrate::Calibrator;
 
 /// Position of a label in its model, from 0.
+///
+/// Ids are like indices of slices. Functions that return a part of a model panic if an id is not one of that model; functions that return a
+/// [`Result`](crate::Result) return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
 

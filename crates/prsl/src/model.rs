@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::calibrate::{CalibrationProblem, Calibrator};
 use crate::combination::{self, Combination, Combinations};
+use crate::diagnostic::shortened;
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::expectation::{Condition, Expectation, Given};
@@ -83,9 +84,9 @@ impl Model {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn edit(&self) -> ModelBuilder {
-        let origin = &self.parts.labels;
         ModelBuilder {
-            labels: origin.clone(),
+            labels: self.labels().to_vec(),
+            positions: positions(self.labels()),
             rules: self.rules().iter().map(|rule| Draft::Rule(rule.clone(), self.clone())).collect(),
             typical: vec![CombinationDraft::Values(self.typical().to_vec(), self.clone())],
             expectations: self
@@ -189,7 +190,8 @@ impl Model {
 
     /// The category called `name` of a label; if there is none, the error suggests a similar one.
     pub fn find_category(&self, label: LabelId, name: &str) -> Result<CategoryId> {
-        let label = self.label(label);
+        let unknown = || Error::unknown_label(&numbered(label.index()), "", []);
+        let label = self.labels().get(label.index()).ok_or_else(unknown)?;
         let known = || label.categories().iter().map(String::as_str);
         label.find_category(name).ok_or_else(|| Error::unknown_category(label.name(), name, "", known()))
     }
@@ -219,7 +221,8 @@ impl Model {
         (0..self.parts.rules.len()).map(RuleId::new)
     }
 
-    /// What people call a rule: its name, or else what it says.
+    /// What messages call a rule: its name, or else what it says, cut where it is longer than a line.
+    /// [`Self::rule_text`] is never cut.
     pub fn rule_name(&self, id: RuleId) -> String {
         rule_name(self.labels(), self.rule(id), id.index())
     }
@@ -323,6 +326,8 @@ impl Model {
 #[derive(Clone, Debug, Default)]
 pub struct ModelBuilder {
     labels: Vec<Label>,
+    /// Where the first label of each name stands.
+    positions: HashMap<String, usize>,
     rules: Vec<Draft>,
     typical: Vec<CombinationDraft>,
     expectations: Vec<ExpectationDraft>,
@@ -375,6 +380,7 @@ impl ModelBuilder {
 
     /// Adds a label with all its settings.
     pub fn add_label(mut self, label: Label) -> Self {
+        self.positions.entry(label.name().to_owned()).or_insert(self.labels.len());
         self.labels.push(label);
         self
     }
@@ -382,7 +388,10 @@ impl ModelBuilder {
     /// Removes a label; rules and expectations that use it must go too.
     pub fn remove_label(mut self, name: &str) -> Self {
         match self.position(name) {
-            Ok(index) => drop(self.labels.remove(index)),
+            Ok(index) => {
+                self.labels.remove(index);
+                self.positions = positions(&self.labels);
+            }
             Err(error) => self.fail(error),
         }
         self
@@ -546,13 +555,13 @@ impl ModelBuilder {
         let labels = Model::from_parts(self.labels, Vec::new(), Vec::new())?;
         let names = Names::new(labels.labels());
         let rules: Vec<Rule> =
-            self.rules.into_iter().map(|draft| draft.resolve(&labels, &names)).collect::<Result<_>>()?;
+            self.rules.into_iter().map(|draft| draft.resolve(&names)).collect::<Result<_>>()?;
         let expectations = self
             .expectations
             .into_iter()
             .map(|draft| match draft {
                 ExpectationDraft::Text(text) => text::parse::expectation(&text, &names),
-                ExpectationDraft::Value(expectation, origin) => rename(&expectation, &origin, &labels),
+                ExpectationDraft::Value(expectation, origin) => rename(&expectation, &origin, &names),
             })
             .collect::<Result<_>>()?;
         let mut typical = Vec::new();
@@ -564,7 +573,7 @@ impl ModelBuilder {
 
     fn position(&self, name: &str) -> Result<usize> {
         let known = || self.labels.iter().map(Label::name);
-        known().position(|known| known == name).ok_or_else(|| Error::unknown_label(name, "", known()))
+        self.positions.get(name).copied().ok_or_else(|| Error::unknown_label(name, "", known()))
     }
 
     fn change_label(mut self, name: &str, change: impl FnOnce(Label) -> Label) -> Self {
@@ -588,7 +597,7 @@ impl Draft {
         }
     }
 
-    fn resolve(self, labels: &Model, names: &Names<'_>) -> Result<Rule> {
+    fn resolve(self, names: &Names<'_>) -> Result<Rule> {
         let rename = |rule: Rule, name: Option<String>| match name {
             Some(name) => rule.named(name),
             None => rule,
@@ -602,15 +611,14 @@ impl Draft {
                 let inhibitions = inhibitions
                     .into_iter()
                     .map(|(label, category, probability)| {
-                        let label = labels.find_label(&label)?;
-                        let category = labels.find_category(label, &category)?;
+                        let (label, category) = names.find(&label, &category, &String::new)?;
                         Ok(Inhibition { label, category, probability })
                     })
                     .collect::<Result<Vec<_>>>()?;
                 Ok(rename(Rule::new(probability, Body::NoisyOr(NoisyOr::new(inhibitions))), name))
             }
             Draft::Ids(rule) => Ok(rule),
-            Draft::Rule(rule, origin) => transfer_rule(rule, &origin, labels),
+            Draft::Rule(rule, origin) => transfer_rule(rule, &origin, names),
         }
     }
 }
@@ -628,11 +636,13 @@ impl CombinationDraft {
 }
 
 /// The rule of one model with the ids of another, found by name.
-fn transfer_rule(rule: Rule, origin: &Model, target: &Model) -> Result<Rule> {
-    let name = rule
-        .name()
-        .map_or_else(|| text::print::body(&Names::new(origin.labels()), rule.body()), str::to_owned);
-    let context = format!(" in rule `{name}`");
+fn transfer_rule(rule: Rule, origin: &Model, target: &Names<'_>) -> Result<Rule> {
+    // Only an error needs the name, and printing every rule of a large model takes long.
+    let context = || {
+        let text = || text::print::body(&Names::new(origin.labels()), rule.body());
+        let name = rule.name().map_or_else(text, str::to_owned);
+        format!(" in rule `{}`", shortened(&name))
+    };
     let body = match rule.body() {
         Body::Formula(formula) => {
             Body::Formula(formula.try_map_atoms(|atom| transfer_atom(atom, origin, target, &context))?)
@@ -653,28 +663,27 @@ fn transfer_rule(rule: Rule, origin: &Model, target: &Model) -> Result<Rule> {
     Ok(rule.with_body(body))
 }
 
-fn transfer_atom(atom: &Atom, origin: &Model, target: &Model, context: &str) -> Result<Atom> {
+fn transfer_atom(
+    atom: &Atom,
+    origin: &Model,
+    target: &Names<'_>,
+    context: &dyn Fn() -> String,
+) -> Result<Atom> {
     let label = origin.label(atom.label());
-    let known = target.labels().iter().map(Label::name);
-    let id =
-        target.find_label(label.name()).map_err(|_| Error::unknown_label(label.name(), context, known))?;
-    let categories = atom
-        .categories()
-        .iter()
-        .map(|&category| {
-            let name = label.category(category);
-            let known = target.label(id).categories().iter().map(String::as_str);
-            target
-                .find_category(id, name)
-                .map_err(|_| Error::unknown_category(label.name(), name, context, known))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(Atom::one_of(id, categories))
+    let mut id = None;
+    let mut categories = Vec::with_capacity(atom.categories().len());
+    for &category in atom.categories() {
+        let (label, category) = target.find(label.name(), label.category(category), context)?;
+        id = Some(label);
+        categories.push(category);
+    }
+    Ok(Atom::one_of(id.expect("an atom of a model has categories"), categories))
 }
 
 /// The expectation of one model with the ids of another, found by name.
-fn rename(expectation: &Expectation, origin: &Model, target: &Model) -> Result<Expectation> {
-    let transfer = |atom: &Atom| transfer_atom(atom, origin, target, " in an expectation");
+fn rename(expectation: &Expectation, origin: &Model, target: &Names<'_>) -> Result<Expectation> {
+    let context = || " in an expectation".to_owned();
+    let transfer = |atom: &Atom| transfer_atom(atom, origin, target, &context);
     let given = expectation
         .given
         .iter()
@@ -691,19 +700,42 @@ fn rename(expectation: &Expectation, origin: &Model, target: &Model) -> Result<E
         .collect::<Result<_>>()?;
     let condition = match &expectation.condition {
         Condition::Marginal(atom, comparison) => Condition::Marginal(transfer(atom)?, *comparison),
+        Condition::Formula(formula, comparison) => {
+            Condition::Formula(formula.try_map_atoms(transfer)?, *comparison)
+        }
         Condition::Mpe(atoms) => Condition::Mpe(atoms.iter().map(transfer).collect::<Result<_>>()?),
     };
     Ok(Expectation { given, condition })
 }
 
+/// A rule whose ids are not all those of the labels has no text: it goes by its number.
 fn rule_name(labels: &[Label], rule: &Rule, index: usize) -> String {
+    let is_known = |label: LabelId, categories: &[CategoryId]| {
+        let known = labels.get(label.index());
+        known.is_some_and(|known| categories.iter().all(|category| category.index() < known.n_categories()))
+    };
+    let is_printable = || match rule.body() {
+        Body::Formula(formula) => formula.atoms().all(|atom| is_known(atom.label(), atom.categories())),
+        Body::NoisyOr(noisy_or) => noisy_or.inhibitions().iter().all(|i| is_known(i.label, &[i.category])),
+    };
     match rule.name() {
-        Some(name) => name.to_owned(),
-        None if rule.scope().iter().all(|label| label.index() < labels.len()) => {
-            text::print::body(&Names::new(labels), rule.body())
-        }
+        Some(name) => shortened(name),
+        None if is_printable() => shortened(&text::print::body(&Names::new(labels), rule.body())),
         None => format!("rule {}", index + 1),
     }
+}
+
+/// What messages call a label or a category that there is not.
+pub(crate) fn numbered(index: usize) -> String {
+    format!("number {}", index + 1)
+}
+
+fn positions(labels: &[Label]) -> HashMap<String, usize> {
+    let mut positions = HashMap::new();
+    for (index, label) in labels.iter().enumerate() {
+        positions.entry(label.name().to_owned()).or_insert(index);
+    }
+    positions
 }
 
 /// Whether a label is well formed; also what the parser asks, so that both say the same.
@@ -817,12 +849,11 @@ fn check_ids(
 ) -> Result<()> {
     let context = || format!(" in rule `{}`", rule());
     let Some(known) = labels.get(label.index()) else {
-        return Err(Error::unknown_label(&format!("number {}", label.index() + 1), context(), []));
+        return Err(Error::unknown_label(&numbered(label.index()), context(), []));
     };
     match categories.iter().find(|category| category.index() >= known.n_categories()) {
         Some(category) => {
-            let category = format!("number {}", category.index() + 1);
-            Err(Error::unknown_category(known.name(), &category, context(), []))
+            Err(Error::unknown_category(known.name(), &numbered(category.index()), context(), []))
         }
         None => Ok(()),
     }

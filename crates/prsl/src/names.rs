@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::nearest;
+use crate::error::{Error, Result};
 use crate::formula::Atom;
 use crate::label::{CategoryId, Label, LabelId};
 
@@ -55,6 +56,20 @@ impl<'a> Names<'a> {
 
     pub(crate) fn category(&self, label: LabelId, name: &str) -> Option<CategoryId> {
         self.category_ids.get(&(label, name)).copied()
+    }
+
+    /// A label and its category; if there is none, the error suggests a similar one.
+    pub(crate) fn find(
+        &self,
+        label: &str,
+        category: &str,
+        context: &dyn Fn() -> String,
+    ) -> Result<(LabelId, CategoryId)> {
+        let labels = || self.labels.iter().map(Label::name);
+        let id = self.label(label).ok_or_else(|| Error::unknown_label(label, context(), labels()))?;
+        let categories = || self.labels[id.index()].categories().iter().map(String::as_str);
+        let unknown = || Error::unknown_category(label, category, context(), categories());
+        Ok((id, self.category(id, category).ok_or_else(unknown)?))
     }
 
     /// How many names a misspelt one is compared with.

@@ -103,6 +103,14 @@ impl Rule {
         }
     }
 
+    /// How many nodes or categories are looked at to weigh an assignment.
+    pub(crate) fn n_parts(&self) -> usize {
+        match &self.body {
+            Body::Formula(formula) => formula.nodes().len(),
+            Body::NoisyOr(noisy_or) => noisy_or.inhibitions().len(),
+        }
+    }
+
     /// The probabilities Q(y) that the rule stays silent under an assignment, and 1 − Q(y) that it fires.
     pub fn outcome(&self, assignment: &[usize]) -> [f64; 2] {
         match &self.body {

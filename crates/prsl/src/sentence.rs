@@ -1,5 +1,7 @@
 //! Rules and combinations as sentences, for people who do not read formulas.
 
+use std::collections::HashMap;
+
 use crate::combination::{self, Combination};
 use crate::formula::{Atom, Bound, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
@@ -191,14 +193,18 @@ impl Writer<'_> {
 
     /// The labels of which some category may make the rule true, in order of appearance.
     fn voices(&self, noisy_or: &NoisyOr) -> Vec<Voice> {
-        let voice = |label: LabelId| {
-            let categories = (0..self.names.labels()[label.index()].n_categories()).map(CategoryId::new);
-            Voice {
-                label,
-                inhibitions: categories.map(|category| noisy_or.inhibition(label, category)).collect(),
-            }
+        let silent = |label: LabelId| Voice {
+            label,
+            inhibitions: vec![1.0; self.names.labels()[label.index()].n_categories()],
         };
-        noisy_or.scope().into_iter().map(voice).filter(|voice| voice.smallest() < 1.0).collect()
+        let mut voices: Vec<Voice> = noisy_or.scope().into_iter().map(silent).collect();
+        let places: HashMap<LabelId, usize> =
+            voices.iter().enumerate().map(|(place, voice)| (voice.label, place)).collect();
+        for i in noisy_or.inhibitions() {
+            voices[places[&i.label]].inhibitions[i.category.index()] = i.probability;
+        }
+        voices.retain(|voice| voice.smallest() < 1.0);
+        voices
     }
 
     /// All categories that may make the rule true.

@@ -335,7 +335,7 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
     }
     if let Err(Error::Impossible { rules }) = &posterior {
         let named: Vec<String> =
-            explanation.conflicts().map(|rule| rule.name.clone().unwrap_or(rule.text.clone())).collect();
+            explanation.conflicts().map(|rule| model.rule_name(prsl::RuleId::new(rule.number - 1))).collect();
         ensure(&named == rules, || format!("conflict {named:?} instead of {rules:?}"))?;
     }
     let top = if posterior.is_ok() { oracle.top(row, 2) } else { Vec::new() };
@@ -363,7 +363,30 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
     check_texts(explanation)
 }
 
-/// The definition of a conflict, from the body's probability given all else: what is asked for is improbable.
+/// The smallest and the largest weight that a rule gives any assignment.
+fn weight_range(model: &Model, rule: prsl::RuleId) -> (f64, f64) {
+    let mut scope = model.rule(rule).scope();
+    scope.sort_unstable();
+    let sizes: Vec<usize> = scope.iter().map(|&label| model.label(label).n_categories()).collect();
+    let n: usize = sizes.iter().product();
+    // Formulas about more are taken to be true somewhere and false somewhere.
+    if model.rule(rule).formula().is_some() && n > 256 {
+        let p = model.rule(rule).probability();
+        return (p.min(1.0 - p), p.max(1.0 - p));
+    }
+    let weight = |mut index: usize| {
+        let mut assignment = vec![0; model.labels().len()];
+        for (label, size) in scope.iter().zip(&sizes) {
+            assignment[label.index()] = index % size;
+            index /= size;
+        }
+        model.rule(rule).weight(&assignment)
+    };
+    let weights = (0..n).map(weight);
+    weights.fold((f64::INFINITY, 0.0), |(least, most), weight| (weight.min(least), weight.max(most)))
+}
+
+/// The definition of a conflict, from the body's probability given all else: less than halfway to what the rule can reach.
 fn check_conflict(model: &Model, row: &[f64], rule: &RuleExplanation) -> Result<(), String> {
     let Some(agreement) = rule.agreement else { return Ok(()) };
     // P(body | all other rules): the agreement of the same rule with probability 1.
@@ -383,9 +406,16 @@ fn check_conflict(model: &Model, row: &[f64], rule: &RuleExplanation) -> Result<
             format!("F {said} instead of {body}")
         })?;
     }
-    if (agreement - 0.5).abs() > 1e-6 {
-        let asks_in_vain = if p > 0.5 { body < 0.5 } else { body > 0.5 };
-        ensure(rule.conflict == (p != 0.5 && asks_in_vain), || format!("conflict at p {p}, F {body}"))?;
+    let (least, most) = weight_range(model, id);
+    let [said_least, said_most] = rule.agreement_range;
+    ensure(close(said_least, least, EXACT) && close(said_most, most, EXACT), || {
+        format!("range {said_least} to {said_most} instead of {least} to {most}")
+    })?;
+    let halfway = 0.5 * (least + most);
+    if (agreement - halfway).abs() > 1e-6 * (most - least) + EXACT {
+        ensure(rule.conflict == (agreement < halfway), || {
+            format!("conflict at p {p}, F {body}, Z {agreement} of {least} to {most}")
+        })?;
     }
     Ok(())
 }
@@ -453,4 +483,28 @@ fn check_texts(explanation: &Explanation) -> Result<(), String> {
     let text = explanation.to_string();
     ensure(!text.contains("NaN") && !text.contains("inf "), || "NaN".to_owned())?;
     ensure(text.lines().all(|line| line.chars().count() < 100), || "a line is too long".to_owned())
+}
+
+#[test]
+fn a_noisy_or_whose_causes_all_hold_is_no_conflict() {
+    let model = "label a\nlabel b\nnoisy_or 0.999: a 0.77, b=no 0.77\n";
+    let rule =
+        |a: &str, b: &str| explain(model, Evidence::new().observe("a", a).observe("b", b)).rules.remove(0);
+    let agrees = rule("yes", "no");
+    assert!(close(agrees.agreement_range[1], agrees.agreement.unwrap(), EXACT), "{agrees:?}");
+    assert!(close(agrees.agreement_range[0], 0.001, EXACT), "{agrees:?}");
+    assert!(!agrees.conflict);
+    // One of two causes is a little more than half of what it can be, and none is nothing.
+    assert!(!rule("yes", "yes").conflict);
+    assert!(rule("no", "yes").conflict);
+    let shown = explain(model, Evidence::new().observe("a", "no").observe("b", "yes")).to_string();
+    assert!(shown.contains("(agrees 0.001 of at most 0.407)"), "{shown}");
+}
+
+#[test]
+fn a_rule_that_is_always_true_never_conflicts() {
+    let rules = "rule 0.2: a | !a\nrule 0.9: a & !a\nrule 0.9: a\nnoisy_or 0.1: a 0.9, a=no 0.9\nrule 0.5: b";
+    let explanation = explain(&format!("label a\nlabel b\n{rules}"), Evidence::new().observe("a", "no"));
+    let conflicts: Vec<usize> = explanation.conflicts().map(|rule| rule.number).collect();
+    assert_eq!(conflicts, [3]);
 }

@@ -1,6 +1,6 @@
 //! The rule language: what it accepts, what it refuses and in which words, and that it reads back what it prints.
 
-use prsl::{Diagnostics, Document, Error, Model};
+use prsl::{Atom, Body, Diagnostics, Document, Error, Formula, Inhibition, Model, NoisyOr, Rule};
 
 const LABELS: &str = "\
 label activity: walking, normal, overhead
@@ -67,7 +67,7 @@ fixed noisy_or 0.9: a 0.1, \"fixed\"=no 0.2
     assert_eq!(model.to_string(), text);
     assert_eq!(prsl::format(text).unwrap(), text);
     assert_eq!(prsl::format("label a\n  fixed  rule 0.5 :\na").unwrap(), "label a\nfixed rule 0.5:\n    a\n");
-    let is_fixed = |model: &Model| model.rules().iter().map(prsl::Rule::is_fixed).collect::<Vec<_>>();
+    let is_fixed = |model: &Model| model.rules().iter().map(Rule::is_fixed).collect::<Vec<_>>();
     assert_eq!(is_fixed(&model), [true, false, true]);
     // Labels may come and go.
     let edited = model.edit().binary_label("new").rule("new", 0.6).build().unwrap();
@@ -273,4 +273,113 @@ fn the_builder_says_what_is_wrong() {
     ];
     let messages: Vec<String> = wrong.into_iter().map(|result| result.unwrap_err().to_string()).collect();
     insta::assert_snapshot!(messages.join("\n"));
+}
+
+#[test]
+fn a_rule_with_a_category_that_there_is_not_is_an_error() {
+    let [label, nowhere] = [0, 7].map(prsl::LabelId::new);
+    let category = prsl::CategoryId::new(5);
+    let base = || Model::builder().label("weather", ["sun", "rain"]);
+    let formula = |atom: Atom| Rule::new(0.9, Body::Formula(Formula::atom(atom)));
+    let noisy_or = |label, category| {
+        Rule::new(0.9, Body::NoisyOr(NoisyOr::new([Inhibition { label, category, probability: 0.5 }])))
+    };
+    let wrong = [
+        formula(Atom::new(label, category)),
+        formula(Atom::new(nowhere, category)),
+        formula(Atom::one_of(label, [])),
+        formula(Atom::new(label, category)).with_probability(2.0),
+        noisy_or(label, category),
+        noisy_or(nowhere, category),
+        formula(Atom::new(label, category)).named("wets"),
+    ];
+    let messages: Vec<String> =
+        wrong.into_iter().map(|rule| base().add_rule(rule).build().unwrap_err().to_string()).collect();
+    insta::assert_snapshot!(messages.join("\n"));
+    let model = base().build().unwrap();
+    assert!(matches!(model.find_category(nowhere, "sun"), Err(Error::UnknownLabel { .. })));
+}
+
+#[test]
+fn a_model_that_prints_as_too_large_a_text_is_an_error() {
+    let name = "n".repeat(9 << 20);
+    let model = Model::builder().label("a", [name, "other".to_owned()]).build().unwrap();
+    let model = model.edit().rule("!a=other", 0.9).rule("a=other", 0.9).build().unwrap();
+    assert!(model.to_string().len() < prsl::MAX_BYTES);
+    let larger = model.edit().label("b", ["m".repeat(9 << 20), "rest".to_owned()]).build().unwrap();
+    assert!(Document::of_model(&model).is_ok());
+    assert!(matches!(Document::of_model(&larger), Err(Error::TooLarge { .. })));
+}
+
+#[test]
+fn expectations_are_about_formulas_too() {
+    let text = "\
+expect alarm => (alarm & bent) > 0.5
+expect => alarm & bent | !gait <= 0.25
+expect gait => walking <-> gait = 0.9 +- 0.1
+expect => !alarm > 0.5
+expect => hands!=high > 0.5
+expect => (alarm) < 0.5
+";
+    let model = model(text);
+    let printed = model.to_string();
+    let expectations: Vec<&str> = printed.lines().filter(|line| line.starts_with("expect")).collect();
+    insta::assert_snapshot!(expectations.join("\n"));
+    assert_eq!(Model::parse(&printed).unwrap(), model);
+    assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
+    assert_eq!(model.edit().build().unwrap(), model);
+}
+
+#[test]
+fn a_continued_line_may_begin_with_what_resembles_a_keyword() {
+    let labels = "label rule3\nlabel labels\nlabel a\n";
+    let rules = [
+        "rule 0.9: a and\n  rule3=yes",
+        "rule 0.9: a or not\n  rule3",
+        "rule 0.9: a &\n  labels=no",
+        "rule 0.9: a and\n  labels -> a",
+        "expect a => mpe rule3, \n  labels",
+    ];
+    for rule in rules {
+        Model::parse(&format!("{labels}{rule}\n")).unwrap_or_else(|error| panic!("{rule}: {error}"));
+    }
+    let misspelt = diagnostics("label a\nlabel b\nrule 0.9: a\nrul 0.8: b\nlable c\n");
+    assert_eq!(misspelt.list().len(), 2, "{misspelt}");
+}
+
+#[test]
+fn messages_quote_at_most_a_line_of_a_rule() {
+    let many: Vec<String> = (0..5000).map(|label| format!("l{label}")).collect();
+    let labels = many.iter().fold(Model::builder(), |builder, name| builder.binary_label(name));
+    let rule = many.join(" & ");
+    let misspelt = format!("{rule} & lx");
+    let wrong = [
+        labels.clone().rule(rule.clone(), 2.0).build().unwrap_err(),
+        labels.clone().rule(misspelt.clone(), 0.9).build().unwrap_err(),
+        labels
+            .clone()
+            .rule(rule.clone(), 0.9)
+            .build()
+            .unwrap()
+            .edit()
+            .remove_label("l4")
+            .build()
+            .unwrap_err(),
+    ];
+    for error in wrong {
+        assert!(error.to_string().len() < 400, "{error}");
+    }
+    let model = labels.clone().rule(rule.clone(), 0.9).build().unwrap();
+    assert_eq!(model.rule_name(prsl::RuleId::new(0)).chars().count(), 83);
+    assert_eq!(model.rule_text(prsl::RuleId::new(0)), rule);
+    let text =
+        format!("{}rule 0.9: {misspelt}\n", many.iter().map(|l| format!("label {l}\n")).collect::<String>());
+    let shown = diagnostics(&text).render("model.prsl");
+    assert!(shown.lines().all(|line| line.len() < 200), "{shown}");
+    let text = text.replace(" & lx", "").replace("rule 0.9", "rule 0.5");
+    let document = Document::parse(&text).unwrap();
+    for finding in prsl::lint::check_rules(&document) {
+        let shown = finding.render("model.prsl", &text);
+        assert!(shown.lines().all(|line| line.len() < 250), "{shown}");
+    }
 }

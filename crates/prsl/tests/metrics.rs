@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use prsl::log_space::log_sum_exp;
 use prsl::metrics::{
     Bootstrap, CALIBRATION_BINS, Evaluation, IMPOSSIBLE, Metric, Predictions, RuleEffects, Scores, Truth,
-    joint_log_likelihoods,
+    joint_log_likelihoods, label_log_likelihoods,
 };
 use prsl::{
-    BeliefMatrix, Engine, Enumeration, Evidence, JunctionTree, Limits, Loopy, Model, MostProbable, Posteriors,
+    BeliefMatrix, CategoryId, Engine, Enumeration, Error, Evidence, JunctionTree, LabelId, Limits, Loopy,
+    Model, MostProbable, Normalize, Posteriors,
 };
 use prsl_testkit::{EXACT, close, simulated, small_model};
 use rand::{RngExt, SeedableRng};
@@ -43,10 +44,14 @@ impl Answers {
         Self { posteriors: engine.infer_batch(rows), best, joint }
     }
 
+    fn predictions(&self) -> Predictions<'_> {
+        let (best, joint) = (Some(&self.best[..]), Some(&self.joint[..]));
+        Predictions { posteriors: &self.posteriors, best, joint, labels: None }
+    }
+
     fn evaluate(&self, model: &Model, truths: &[Truth]) -> Evaluation {
         let mut evaluation = Evaluation::new(model, Engine::Enumeration);
-        let (best, joint) = (Some(&self.best[..]), Some(&self.joint[..]));
-        evaluation.add(Predictions { posteriors: &self.posteriors, best, joint }, truths);
+        evaluation.add(self.predictions(), truths).expect("truths of the model");
         evaluation
     }
 }
@@ -226,7 +231,7 @@ proptest! {
         let truths = random_truths(&model, rows.n_rows(), seed);
         let engine = JunctionTree::compile(&model)?;
         let posteriors = engine.infer_batch(&rows);
-        let found = joint_log_likelihoods(&rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
+        let found = joint_log_likelihoods(&rows, &truths, &posteriors, |rows| engine.infer_batch(rows))?;
         for (row, found) in found.expect("exact").into_iter().enumerate() {
             let expected = joint(&model, rows.row(row), &truths[row]);
             prop_assert!(agree(found, expected), "row {row}: {found:?} for {expected:?}");
@@ -346,9 +351,10 @@ fn loopy_propagation_has_no_joint_log_likelihood() {
     let engine = Loopy::compile(&model).expect("any model");
     let posteriors = engine.infer_batch(&rows);
     let joint = joint_log_likelihoods(&rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
-    assert_eq!(joint, None);
+    assert_eq!(joint, Ok(None));
     let mut evaluation = Evaluation::new(&model, Engine::Loopy);
-    evaluation.add(Predictions { posteriors: &posteriors, best: None, joint: None }, &truths);
+    let predictions = Predictions { posteriors: &posteriors, best: None, joint: None, labels: None };
+    evaluation.add(predictions, &truths).expect("truths of the model");
     let scores = evaluation.scores();
     assert_eq!(scores.get(Metric::MeanJointLogLikelihood), None);
     assert_eq!(scores.get(Metric::JointAccuracy), None);
@@ -388,8 +394,7 @@ fn rows_come_in_any_number_of_parts() {
     let mut parts = Evaluation::new(&model, Engine::Enumeration);
     for (start, end) in [(0, 1), (1, 17), (17, 30)] {
         let part = Answers::new(&model, &rows.slice(start..end), &truths[start..end]);
-        let (best, joint) = (Some(&part.best[..]), Some(&part.joint[..]));
-        parts.add(Predictions { posteriors: &part.posteriors, best, joint }, &truths[start..end]);
+        parts.add(part.predictions(), &truths[start..end]).expect("truths of the model");
     }
     assert_eq!(parts.scores(), all.scores());
     assert_eq!(whole.get(Metric::HammingLoss), all.scores().get(Metric::HammingLoss));
@@ -405,4 +410,73 @@ fn nothing_to_score() {
     rows.push_evidence(&Evidence::new()).expect("a row");
     let scores = Evaluation::of(&empty, &rows, &[vec![]]).expect("small").scores();
     assert_eq!((scores.rows, scores.scored_rows), (1, 0));
+}
+
+#[test]
+fn truths_out_of_range_are_errors() {
+    let model = Model::parse("label a\nlabel weather: sun, fog, rain").expect("a model");
+    let mut rows = BeliefMatrix::new(&model);
+    rows.push_evidence(&Evidence::new()).expect("valid");
+    let effects = RuleEffects::compile(&model, Limits::default()).expect("small");
+    let engine = JunctionTree::compile(&model).expect("small");
+    let posteriors = engine.infer_batch(&rows);
+    let wrong: [&[Truth]; 5] = [
+        &[vec![Some(2), None]],
+        &[vec![None, Some(3)]],
+        &[vec![Some(0)]],
+        &[],
+        &[vec![Some(0), None], vec![Some(0), None]],
+    ];
+    let mut messages = Vec::new();
+    for truths in wrong {
+        let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
+        let error = Evaluation::of(&model, &rows, truths).expect_err("wrong truths").to_string();
+        assert_eq!(effects.gains(&rows, truths).expect_err("wrong truths").to_string(), error);
+        for found in [
+            joint_log_likelihoods(&rows, truths, &posteriors, infer).err(),
+            label_log_likelihoods(&rows, truths, &posteriors, infer).err(),
+        ] {
+            assert_eq!(found.expect("wrong truths").to_string(), error);
+        }
+        messages.push(error);
+    }
+    insta::assert_snapshot!(messages.join("\n"));
+    let other = Model::parse("label a").expect("a model");
+    let effects = RuleEffects::compile(&other, Limits::default()).expect("small");
+    assert!(matches!(effects.gains(&rows, &[vec![None]]), Err(Error::RowLength { .. })));
+    assert!(matches!(effects.influences(&rows), Err(Error::RowLength { .. })));
+}
+
+#[test]
+fn a_row_of_the_wrong_length_is_an_error() {
+    let model = Model::parse("label a\nlabel weather: sun, fog, rain").expect("a model");
+    let mut rows = BeliefMatrix::new(&model);
+    let short = rows.push(&[Some(0.5)], Normalize::Never).expect_err("too few cells");
+    let long =
+        rows.push_with_observed(&[None; 5], &[false; 3], Normalize::Never).expect_err("too many answers");
+    assert_eq!(short.to_string(), "a row has 1 cell, expected 5, one for each category");
+    assert_eq!(long.to_string(), "a row has 3 answers, expected 2, one for each label");
+    assert_eq!(rows.n_rows(), 0);
+    rows.push(&[None; 5], Normalize::Never).expect("nothing is known");
+    let [a, weather, nowhere] = [0, 1, 2].map(LabelId::new);
+    assert!(matches!(rows.observe(1, a, CategoryId::new(0)), Err(Error::UnknownRow { .. })));
+    assert!(matches!(rows.observe(0, nowhere, CategoryId::new(0)), Err(Error::UnknownLabel { .. })));
+    assert!(matches!(rows.observe(0, weather, CategoryId::new(3)), Err(Error::UnknownCategory { .. })));
+    assert_eq!(rows.observe(0, weather, CategoryId::new(2)), Ok(()));
+}
+
+#[test]
+fn label_wise_log_likelihoods_do_not_underflow() {
+    let model = Model::parse("label a\nlabel b\nrule 1e-200: a\nrule 0.9: a -> b").expect("a model");
+    let mut rows = BeliefMatrix::new(&model);
+    rows.push_evidence(&Evidence::new().belief("a", [1e-200]).belief("b", [0.5])).expect("valid");
+    let scores = Evaluation::of(&model, &rows, &[vec![Some(0), Some(0)]]).expect("small").scores();
+    // Without the factor 1e-400, P(a, b) has 0.9 · 0.5 and all of Z is 0.9, of b = yes half of it.
+    let label = -400.0 * 10_f64.ln() + (0.5_f64 / 0.9).ln() + 0.5_f64.ln();
+    let joint = -400.0 * 10_f64.ln() + 0.5_f64.ln();
+    let found = [Metric::MeanLabelLogLikelihood, Metric::MeanJointLogLikelihood]
+        .map(|it| scores.get(it).expect("known"));
+    assert!((found[0] - label).abs() < 1e-9, "{found:?} {label}");
+    assert!((found[1] - joint).abs() < 1e-9, "{found:?} {joint}");
+    assert_eq!(scores.impossible, 0);
 }

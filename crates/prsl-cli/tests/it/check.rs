@@ -65,3 +65,49 @@ fn json_models_are_checked_like_text() {
     let run = folder.prsl("check warehouse.json").done();
     assert!(run.stdout.contains("no findings"), "{run}");
 }
+
+#[test]
+fn what_is_not_decided_is_a_finding() {
+    let holes = 0..11;
+    let in_hole = |pigeon: usize, hole: usize| format!("p{pigeon}_{hole}");
+    let mut text = String::new();
+    for pigeon in 0..12 {
+        let somewhere: Vec<String> = holes.clone().map(|hole| in_hole(pigeon, hole)).collect();
+        somewhere.iter().for_each(|label| text.push_str(&format!("label {label} prior 0.5\n")));
+        text.push_str(&format!("rule 1: {}\n", somewhere.join(" | ")));
+        for (hole, other) in holes.clone().flat_map(|hole| (0..pigeon).map(move |other| (hole, other))) {
+            text.push_str(&format!("rule 1: !({} & {})\n", in_hole(pigeon, hole), in_hole(other, hole)));
+        }
+    }
+    let run = Folder::new(&[("pigeons.prsl", &text)]).prsl("check pigeons.prsl");
+    assert_eq!(run.code, 1, "{run}");
+    assert!(
+        run.stdout.contains("warning[not-decided]: whether the 738 rules of probability 0 or 1"),
+        "{run}"
+    );
+}
+
+#[test]
+fn an_empty_model_is_no_finding() {
+    let run = Folder::new(&[("empty.prsl", "# nothing yet\n")]).prsl("check empty.prsl").done();
+    assert!(run.stdout.contains("note[empty-model]: the model has no labels"), "{run}");
+}
+
+#[test]
+fn memory_is_advised_only_where_it_is_the_limit() {
+    let labels: Vec<String> = (0..40).map(|label| format!("l{label}")).collect();
+    let declared: String = labels.iter().map(|label| format!("label {label}\n")).collect();
+    let pairs = labels.iter().enumerate().flat_map(|(index, a)| labels[..index].iter().map(move |b| (a, b)));
+    let dense: String = pairs.map(|(a, b)| format!("rule 0.9: {a} xor {b}\n")).collect();
+    let header = labels.join(",");
+    let row = vec!["0.5"; labels.len()].join(",");
+    let folder = Folder::new(&[
+        ("dense.prsl", &format!("{declared}{dense}")),
+        ("b.csv", &format!("{header}\n{row}\n")),
+    ]);
+    let run = folder.prsl("predict dense.prsl b.csv --engine enumeration");
+    assert_eq!(run.code, 3, "{run}");
+    assert!(!run.stderr.contains("--memory"), "{run}");
+    let run = folder.prsl("predict dense.prsl b.csv --engine exact --memory 1MiB");
+    assert!(run.stderr.contains("`--memory 8GiB`, for example, raises the limit"), "{run}");
+}

@@ -129,8 +129,9 @@ impl Explanation {
             match rule.agreement {
                 Some(agreement) if rule.conflict => writeln!(
                     f,
-                    "     CONFLICT: everything else says otherwise (agrees {})",
-                    probability(agreement)
+                    "     CONFLICT: everything else says otherwise (agrees {}{})",
+                    probability(agreement),
+                    at_best(rule)
                 )?,
                 Some(_) if rule.body_probability.is_none() => {
                     writeln!(f, "     a probability of 0.5 says nothing")?
@@ -198,6 +199,15 @@ impl Explanation {
 fn typical(joint: &JointExplanation) -> String {
     let weight = |weight: f64| format!(" (typical, weight {})", print::number(weight));
     joint.typical.map_or_else(String::new, weight)
+}
+
+/// The most that a noisy-or can agree where that is less than its probability: it may stay silent though all its causes are present.
+fn at_best(rule: &RuleExplanation) -> String {
+    let [_, most] = rule.agreement_range;
+    match most < rule.probability.max(1.0 - rule.probability) - MOVED {
+        true => format!(" of at most {}", probability(most)),
+        false => String::new(),
+    }
 }
 
 /// The label and whose belief it is.

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::infer::Limits;
 use crate::infer::junction_tree::plan::bytes;
-use crate::label::{CategoryId, LabelId};
+use crate::label::LabelId;
 use crate::model::Model;
 use crate::rule::{Body, Rule, RuleId};
 
@@ -194,8 +194,9 @@ fn chain(model: &Model, rule: &Rule) -> Option<Chain> {
         Body::Formula(formula) => {
             let clause = as_clause(formula, |label| model.label(label).n_categories())?;
             let links = clause.literals.iter().map(|(&label, fires)| {
-                let inhibition = |index| if fires.contains(&CategoryId::new(index)) { 0.0 } else { 1.0 };
-                (label, (0..model.label(label).n_categories()).map(inhibition).collect())
+                let mut inhibitions = vec![1.0; model.label(label).n_categories()];
+                fires.iter().for_each(|category| inhibitions[category.index()] = 0.0);
+                (label, inhibitions)
             });
             let fired = if clause.positive { p } else { 1.0 - p };
             let silent = if clause.always { fired } else { 1.0 - fired };

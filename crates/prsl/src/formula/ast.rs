@@ -49,7 +49,7 @@ impl Atom {
 
     /// Whether it is true when the label takes `category`.
     pub fn contains(&self, category: CategoryId) -> bool {
-        self.categories.contains(&category)
+        self.categories.binary_search(&category).is_ok()
     }
 }
 
@@ -211,6 +211,17 @@ impl Formula {
         })
     }
 
+    /// The formula below a node.
+    pub(crate) fn part(&self, id: NodeId) -> Self {
+        // Everything below a node stands right before it.
+        let mut first = id.index();
+        while let Some(child) = self.nodes[first].children().first() {
+            first = child.index();
+        }
+        let unshifted = |node: &Node| moved(node.clone(), |index| index - first);
+        Self { nodes: self.nodes[first..=id.index()].iter().map(unshifted).collect(), depth: self.depth }
+    }
+
     /// The labels it speaks about, each once, in order of appearance.
     pub fn scope(&self) -> Vec<LabelId> {
         let mut scope: Vec<LabelId> = Vec::new();
@@ -282,7 +293,7 @@ impl Formula {
             if offset == 0 {
                 nodes = formula.nodes;
             } else {
-                nodes.extend(formula.nodes.into_iter().map(|node| shifted(node, offset)));
+                nodes.extend(formula.nodes.into_iter().map(|node| moved(node, |index| index + offset)));
             }
             roots.push(NodeId::new(nodes.len() - 1));
         }
@@ -291,8 +302,9 @@ impl Formula {
     }
 }
 
-fn shifted(node: Node, offset: usize) -> Node {
-    let shift = |id: NodeId| NodeId::new(id.index() + offset);
+/// The node with other positions of its children.
+fn moved(node: Node, position: impl Fn(usize) -> usize) -> Node {
+    let shift = |id: NodeId| NodeId::new(position(id.index()));
     let shift_all = |ids: Vec<NodeId>| ids.into_iter().map(shift).collect();
     match node {
         Node::Constant(_) | Node::Atom(_) => node,

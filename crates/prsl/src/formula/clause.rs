@@ -26,19 +26,22 @@ pub(crate) fn as_clause(formula: &Formula, n_categories: impl Fn(LabelId) -> usi
 /// Walks from the root through everything that distributes a disjunction: `|` and `->` as they stand, `&` under
 /// a negation. `true` on the stack asks for the node, `false` for its negation.
 fn collect(formula: &Formula, positive: bool, n_categories: &impl Fn(LabelId) -> usize) -> Option<Clause> {
-    let mut clause = Clause { positive, literals: BTreeMap::new(), always: false };
+    let mut always = false;
+    // For each label, which of its categories make the clause true.
+    let mut fires: BTreeMap<LabelId, Vec<bool>> = BTreeMap::new();
     let mut stack: Vec<(NodeId, bool)> = vec![(formula.root(), positive)];
     while let Some((id, sign)) = stack.pop() {
         match (&formula.nodes()[id.index()], sign) {
-            (Node::Constant(value), _) => clause.always |= *value == sign,
+            (Node::Constant(value), _) => always |= *value == sign,
             (Node::Atom(atom), _) => {
-                let fires = (0..n_categories(atom.label()))
-                    .map(CategoryId::new)
-                    .filter(|&category| atom.contains(category) == sign);
-                let united = clause.literals.entry(atom.label()).or_default();
-                united.extend(fires);
-                united.sort_unstable();
-                united.dedup();
+                let n = n_categories(atom.label());
+                let united = fires.entry(atom.label()).or_insert_with(|| vec![false; n]);
+                if sign {
+                    atom.categories().iter().for_each(|category| united[category.index()] = true);
+                } else {
+                    let others = |(index, _): &(usize, &mut bool)| !atom.contains(CategoryId::new(*index));
+                    united.iter_mut().enumerate().filter(others).for_each(|(_, fires)| *fires = true);
+                }
             }
             (Node::Not(child), _) => stack.push((*child, !sign)),
             (Node::Or(children), true) | (Node::And(children), false) => {
@@ -65,5 +68,10 @@ fn collect(formula: &Formula, positive: bool, n_categories: &impl Fn(LabelId) ->
             _ => return None,
         }
     }
-    Some(clause)
+    let named = |fires: Vec<bool>| {
+        let fires = fires.into_iter().enumerate().filter(|(_, fires)| *fires);
+        fires.map(|(index, _)| CategoryId::new(index)).collect()
+    };
+    let literals = fires.into_iter().map(|(label, fires)| (label, named(fires))).collect();
+    Some(Clause { positive, literals, always })
 }

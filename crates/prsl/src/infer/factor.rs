@@ -272,7 +272,7 @@ impl States {
         let mut partitions: Vec<Partition> =
             model.labels().iter().map(|label| Partition::new(label.n_categories())).collect();
         for rule in model.rules() {
-            refine(&mut partitions, rule.body(), |label| Some(label.index()));
+            refine(&mut partitions, rule.body());
         }
         let (of_category, representatives) = partitions.into_iter().map(Partition::numbered).unzip();
         Self { of_category, representatives }
@@ -286,41 +286,25 @@ impl States {
             representatives: sizes().map(|n| (0..n).map(CategoryId::new).collect()).collect(),
         }
     }
-
-    /// Of one label and some rules: the state of each category, and the first category of each state.
-    pub(crate) fn of_label(model: &Model, rules: &[RuleId], label: LabelId) -> (Vec<usize>, Vec<CategoryId>) {
-        let mut partition = [Partition::new(model.label(label).n_categories())];
-        for &rule in rules {
-            refine(&mut partition, model.rule(rule).body(), |other| (other == label).then_some(0));
-        }
-        let [partition] = partition;
-        partition.numbered()
-    }
 }
 
-/// Splits the categories that a rule tells apart. `place` says where the partition of a label is, if it has one.
-fn refine(partitions: &mut [Partition], body: &Body, place: impl Fn(LabelId) -> Option<usize>) {
+/// Splits the categories of each label that a rule tells apart.
+fn refine(partitions: &mut [Partition], body: &Body) {
     match body {
         Body::Formula(formula) => {
             let mut seen = HashSet::new();
-            for atom in formula.atoms() {
-                if let Some(place) = place(atom.label())
-                    && seen.insert(atom)
-                {
-                    partitions[place].split(atom.categories().iter().map(|&category| (category, 0)));
-                }
+            for atom in formula.atoms().filter(|&atom| seen.insert(atom)) {
+                partitions[atom.label().index()]
+                    .split(atom.categories().iter().map(|&category| (category, 0)));
             }
         }
         Body::NoisyOr(noisy_or) => {
-            let mut of_label: BTreeMap<usize, HashMap<CategoryId, u64>> = BTreeMap::new();
+            let mut of_label: BTreeMap<LabelId, HashMap<CategoryId, u64>> = BTreeMap::new();
             for inhibition in noisy_or.inhibitions().iter().filter(|it| it.probability != 1.0) {
-                if let Some(place) = place(inhibition.label) {
-                    // The first one named is the one that counts.
-                    let named = of_label.entry(place).or_default();
-                    named.entry(inhibition.category).or_insert(inhibition.probability.to_bits());
-                }
+                let named = of_label.entry(inhibition.label).or_default();
+                named.insert(inhibition.category, inhibition.probability.to_bits());
             }
-            of_label.into_iter().for_each(|(place, named)| partitions[place].split(named));
+            of_label.into_iter().for_each(|(label, named)| partitions[label.index()].split(named));
         }
     }
 }

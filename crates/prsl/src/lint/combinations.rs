@@ -1,22 +1,39 @@
 //! Typical combinations that never count, or speak against a label without saying so, and how many there are.
 
 use super::Severity;
+use super::logic::{evaluation_steps, excludes, is_hard};
 use super::report::Report;
 use crate::combination::Combination;
 use crate::label::LabelId;
 use crate::rule::RuleId;
 
+/// Steps that comparing combinations with hard rules may take.
+const MAX_STEPS: u64 = 20_000_000;
+
 /// Runs all of these checks.
 pub(super) fn check(report: &mut Report<'_>) {
     let model = report.model();
+    let hard: Vec<RuleId> = model.rule_ids().filter(|&rule| is_hard(model.rule(rule))).collect();
+    let steps: u64 = hard.iter().map(|&rule| evaluation_steps(model.rule(rule))).sum();
+    let n_compared = (MAX_STEPS / steps.max(1)) as usize;
     for (place, combination) in model.typical().iter().enumerate() {
-        let excludes =
-            |rule: &RuleId| model.rule(*rule).log_weight(combination.categories()) == f64::NEG_INFINITY;
-        match model.rule_ids().find(excludes) {
+        let is_excluded = |rule: &RuleId| excludes(model.rule(*rule), combination.categories());
+        let compared: &[RuleId] = if place < n_compared { &hard } else { &[] };
+        match compared.iter().copied().find(is_excluded) {
             Some(rule) => excluded(report, place, rule),
             None if combination.weight() == 0.0 => without_weight(report, place),
             None => {}
         }
+    }
+    if !hard.is_empty() && n_compared < model.typical().len() {
+        let n_left = model.typical().len() - n_compared;
+        let message = format!(
+            "whether {} rules of probability 0 or 1 exclude {n_left} of {} combinations was not decided: that takes more than \
+             {MAX_STEPS} steps",
+            hard.len(),
+            model.typical().len()
+        );
+        report.add(Severity::Note, "not-checked", 0..0, message);
     }
     // Rare labels are in no combination either, but they have a classifier that tells.
     let is_never_named = |id: &LabelId| {

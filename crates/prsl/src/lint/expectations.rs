@@ -3,10 +3,10 @@
 use super::engine::Engine;
 use super::report::Report;
 use super::{Finding, Severity};
+use crate::diagnostic::shortened;
 use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation};
 use crate::formula::Atom;
-use crate::infer::Limits;
 use crate::label::CategoryId;
 use crate::text::print;
 
@@ -14,16 +14,15 @@ use crate::text::print;
 const TIE: f64 = 1e-9;
 
 /// Runs all of these checks.
-pub(super) fn check(report: &mut Report<'_>, limits: Limits) {
+pub(super) fn check(report: &mut Report<'_>, engine: &Engine<'_>) {
     let model = report.model();
-    let engine = Engine::new(model, limits);
     let message = match engine.reason() {
         Ok(reason) => format!("inference: {reason}"),
         Err(error) => error.to_string(),
     };
     report.add(Severity::Note, "inference-cost", 0..0, message);
     for (index, expectation) in model.expectations().iter().enumerate() {
-        match failure(report, &engine, expectation) {
+        match failure(report, engine, expectation) {
             Ok(None) => {}
             Ok(Some(message)) => {
                 add(report, Severity::Error, "failed-expectation", index, message);
@@ -56,6 +55,10 @@ fn failure(
     let row = model.row(&model.expectation_evidence(expectation))?;
     let outcome = match &expectation.condition {
         Condition::Marginal(atom, comparison) => marginal(report, engine, &row, atom, *comparison),
+        Condition::Formula(formula, comparison) => {
+            let found = engine.probability(&row, formula)?;
+            Ok((!comparison.admits(found)).then(|| telling(found, *comparison)))
+        }
         Condition::Mpe(atoms) => explanation(report, engine, &row, atoms),
     };
     match outcome {
@@ -130,11 +133,12 @@ fn explanation(
 fn wanted(report: &Report<'_>, expectation: &Expectation) -> String {
     let name = |atom: &Atom| print::atom(report.names(), atom);
     match &expectation.condition {
-        Condition::Marginal(atom, _) => {
-            let alone = Expectation { given: Vec::new(), condition: expectation.condition.clone() };
-            let text = print::expectation(report.names(), &alone);
-            let comparison = text.trim_start_matches("=> ").trim_start_matches(&name(atom));
-            format!("`{}`{comparison}", name(atom))
+        Condition::Marginal(atom, comparison) => {
+            format!("`{}` {}", name(atom), print::comparison(*comparison))
+        }
+        Condition::Formula(formula, comparison) => {
+            let formula = shortened(&print::formula(report.names(), formula));
+            format!("`{formula}` {}", print::comparison(*comparison))
         }
         Condition::Mpe(atoms) => {
             let atoms: Vec<_> = atoms.iter().map(|atom| format!("`{}`", name(atom))).collect();

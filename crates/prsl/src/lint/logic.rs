@@ -20,15 +20,15 @@ use crate::noisy_or::NoisyOr;
 use crate::rule::{Body, Rule, RuleId};
 
 /// Gates that the rules may take together; larger rules are left out.
-const MAX_GATES: usize = 4_000_000;
+const MAX_GATES: usize = 1_000_000;
 
 /// What an assignment makes of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Truth {
+pub(crate) struct Truth {
     /// Q < 1.
-    pub(super) possible: bool,
+    pub(crate) possible: bool,
     /// Q = 0.
-    pub(super) certain: bool,
+    pub(crate) certain: bool,
 }
 
 impl Truth {
@@ -50,6 +50,19 @@ impl Truth {
             }
         }
     }
+}
+
+/// Whether a rule gives an assignment the weight 0.
+pub(super) fn excludes(rule: &Rule, assignment: &[usize]) -> bool {
+    is_hard(rule) && {
+        let truth = Truth::of(rule, assignment);
+        if rule.probability() == 1.0 { !truth.possible } else { truth.certain }
+    }
+}
+
+/// Steps of the search that evaluating a rule is worth: a step takes about as long as 16 nodes.
+pub(super) fn evaluation_steps(rule: &Rule) -> u64 {
+    1 + rule.n_parts() as u64 / 16
 }
 
 /// Whether a rule excludes assignments altogether.
@@ -81,18 +94,19 @@ pub(crate) struct Logic<'m> {
     /// A literal for each category of the model.
     categories: Vec<Lit>,
     rules: Vec<Option<Literals>>,
-    given_up: bool,
 }
 
 impl<'m> Logic<'m> {
     pub(crate) fn new(model: &'m Model) -> Self {
         let mut solver = Solver::new();
         let categories = categories(model, &mut solver);
-        let mut this = Self { model, solver, categories, rules: Vec::new(), given_up: false };
+        let mut this = Self { model, solver, categories, rules: Vec::new() };
         let mut gates = 0_usize;
         for rule in model.rules() {
-            gates = gates.saturating_add(size(rule));
-            let literals = (gates <= MAX_GATES).then(|| this.literals(rule));
+            let size = size(rule);
+            let fits = gates.saturating_add(size) <= MAX_GATES;
+            gates += if fits { size } else { 0 };
+            let literals = fits.then(|| this.literals(rule));
             this.rules.push(literals);
         }
         this
@@ -103,9 +117,19 @@ impl<'m> Logic<'m> {
         self.rules[rule.index()].is_some()
     }
 
-    /// Whether some question was too hard to be answered.
-    pub(super) fn gave_up(&self) -> bool {
-        self.given_up
+    /// Steps that have been taken, and that may be.
+    pub(super) fn steps(&self) -> (u64, u64) {
+        (self.solver.taken(), self.solver.budget())
+    }
+
+    /// Whether no steps are left.
+    pub(super) fn is_spent(&self) -> bool {
+        self.solver.is_spent()
+    }
+
+    /// Counts work that is not the search's own.
+    pub(super) fn charge(&self, steps: u64) {
+        self.solver.charge(steps);
     }
 
     /// That a rule may be true.
@@ -140,10 +164,7 @@ impl<'m> Logic<'m> {
                 let guilty = hard.iter().copied().filter(|&rule| core.contains(&self.known(rule).selector));
                 Outcome::Conflict(guilty.collect())
             }
-            Answer::Unknown => {
-                self.given_up = true;
-                Outcome::Unknown
-            }
+            Answer::Unknown => Outcome::Unknown,
         }
     }
 

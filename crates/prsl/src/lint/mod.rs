@@ -27,8 +27,11 @@ pub(crate) mod logic;
 mod probabilities;
 mod report;
 mod rules;
+mod shape;
 mod solver;
 mod table;
+mod undecided;
+mod witnesses;
 
 use std::ops::Range;
 
@@ -37,7 +40,10 @@ use serde::Serialize;
 use crate::diagnostic::Diagnostic;
 use crate::infer::Limits;
 use crate::text::Document;
+use engine::Engine;
 use report::Report;
+use rules::Checked;
+pub(crate) use table::Table;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -127,12 +133,12 @@ impl Finding {
             format!("{heading}: {}\n --> {file}\n{help}", self.message)
         } else {
             let help = self.help.clone();
-            Diagnostic { span: self.span.clone(), message: self.message.clone(), help }
-                .render(&heading, file, source)
+            let diagnostic = Diagnostic { span: self.span.clone(), message: self.message.clone(), help };
+            diagnostic.render_at(&heading, file, source, (self.line, self.column))
         };
         for related in &self.related {
             let diagnostic = Diagnostic::new(related.span.clone(), related.message.clone());
-            text.push_str(&diagnostic.render("note", file, source));
+            text.push_str(&diagnostic.render_at("note", file, source, (related.line, related.column)));
         }
         text
     }
@@ -171,8 +177,10 @@ pub fn check(document: &Document) -> Vec<Finding> {
 /// ```
 pub fn check_within(document: &Document, limits: Limits) -> Vec<Finding> {
     let mut report = Report::new(document);
-    without_inference(&mut report);
-    expectations::check(&mut report, limits);
+    let checked = without_inference(&mut report);
+    let engine = Engine::new(document.model(), limits);
+    undecided::report(&mut report, checked, Some(&engine));
+    expectations::check(&mut report, &engine);
     report.into_findings()
 }
 
@@ -189,14 +197,17 @@ pub fn check_within(document: &Document, limits: Limits) -> Vec<Finding> {
 /// ```
 pub fn check_rules(document: &Document) -> Vec<Finding> {
     let mut report = Report::new(document);
-    without_inference(&mut report);
+    let checked = without_inference(&mut report);
+    undecided::report(&mut report, checked, None);
     report.into_findings()
 }
 
-fn without_inference(report: &mut Report<'_>) {
-    let constant = rules::check(report);
-    probabilities::check(report, &constant);
+fn without_inference(report: &mut Report<'_>) -> Checked {
+    let checked = rules::check(report);
+    shape::check(report, &checked.constant);
+    probabilities::check(report, &checked.constant);
     calibrators::check(report);
     combinations::check(report);
     combinations::count(report);
+    checked
 }

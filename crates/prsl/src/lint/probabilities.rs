@@ -2,6 +2,7 @@
 
 use super::Severity;
 use super::report::{Report, decimal};
+use crate::diagnostic::shortened;
 use crate::formula::Node;
 use crate::label::LabelId;
 use crate::rule::{Body, RuleId};
@@ -15,25 +16,34 @@ pub(super) fn check(report: &mut Report<'_>, constant: &[bool]) {
     for rule in report.model().rule_ids().filter(|rule| !constant[rule.index()]) {
         probability(report, rule);
     }
+    empty_model(report);
     unused_labels(report);
     uniform_priors(report);
 }
 
+fn empty_model(report: &mut Report<'_>) {
+    if report.model().labels().is_empty() {
+        let message = "the model has no labels, so there is nothing to answer".to_owned();
+        report.add(Severity::Note, "empty-model", 0..0, message).help =
+            Some("declare a label: `label NAME: CATEGORY, CATEGORY`".to_owned());
+    }
+}
+
 fn probability(report: &mut Report<'_>, rule: RuleId) {
     let probability = report.model().rule(rule).probability();
-    let quoted = report.quoted(rule);
     if probability == 0.5 {
-        let message = format!("rule {quoted} has probability 0.5, so it has no effect");
+        let message = format!("rule {} has probability 0.5, so it has no effect", report.quoted(rule));
         let finding = report.add_rule(Severity::Warning, "no-effect", rule, message);
         finding.help = Some("remove it, or give it another probability".to_owned());
     } else if probability < 0.5 {
         let certainty = if probability == 0.0 { "certainly" } else { "probably" };
-        let message =
-            format!("rule {quoted} has probability {}: it is {certainty} false", decimal(probability));
+        let (quoted, shown) = (report.quoted(rule), decimal(probability));
+        let message = format!("rule {quoted} has probability {shown}: it is {certainty} false");
         let help = match negation(report, rule) {
             Some(negation) => format!(
-                "if that is meant, `rule {}: {negation}` says so more clearly; otherwise raise the probability",
-                decimal(1.0 - probability)
+                "if that is meant, `rule {}: {}` says so more clearly; otherwise raise the probability",
+                decimal(1.0 - probability),
+                shortened(&negation)
             ),
             None => "if that is not meant, raise the probability".to_owned(),
         };

@@ -3,13 +3,11 @@
 use std::ops::Range;
 
 use super::{Finding, Related, Severity};
+use crate::diagnostic::shortened;
 use crate::model::Model;
 use crate::names::Names;
 use crate::rule::RuleId;
 use crate::text::{self, Document};
-
-/// Longer rules are cut where a message quotes them; their place is shown anyway.
-const LONGEST_QUOTE: usize = 80;
 
 pub(super) struct Report<'d> {
     document: &'d Document,
@@ -71,12 +69,8 @@ impl<'d> Report<'d> {
     /// The rule by its name or its text, in backticks.
     pub(super) fn quoted(&self, rule: RuleId) -> String {
         let rule = self.model().rule(rule);
-        let mut text = rule.name().map_or_else(|| text::print::body(&self.names, rule.body()), str::to_owned);
-        if let Some((cut, _)) = text.char_indices().nth(LONGEST_QUOTE) {
-            text.truncate(cut);
-            text.push_str("...");
-        }
-        format!("`{text}`")
+        let text = rule.name().map_or_else(|| text::print::body(&self.names, rule.body()), str::to_owned);
+        format!("`{}`", shortened(&text))
     }
 
     /// "rule `a`", "rules `a` and `b`", or "5 rules".

@@ -1,52 +1,104 @@
 //! What the rules make of each other: contradictions, repetitions, and categories that nothing leaves possible.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::logic::{Logic, Outcome, Truth, is_hard};
+use super::logic::{Logic, Outcome, is_hard};
 use super::report::{Report, decimal};
 use super::solver::Lit;
 use super::table::Table;
+use super::witnesses::Witnesses;
 use super::{Related, Severity};
+use crate::diagnostic::shortened;
+use crate::formula::{Clause, as_clause};
 use crate::label::{CategoryId, LabelId};
+use crate::model::Model;
 use crate::noisy_or::NoisyOr;
 use crate::rule::{Body, Rule, RuleId};
 
 /// Reasons that are longer stay as the solver gives them: people do not read on, and models with chains of a thousand
 /// rules have a thousand such reasons to minimize.
 const MAX_MINIMIZED: usize = 32;
+/// Categories that may be looked at to compare wide clauses by their literals; others are compared by proof.
+const MAX_CLAUSE_WORK: usize = 100_000_000;
 /// So many places are shown with a finding.
 const MAX_RELATED: usize = 32;
 
-/// Runs all of these checks; tells which rules are always true or never.
-pub(super) fn check(report: &mut Report<'_>) -> Vec<bool> {
+/// What was found out, besides findings.
+pub(super) struct Checked {
+    /// Rules that are always true or never.
+    pub(super) constant: Vec<bool>,
+    /// The hard rules that are not.
+    pub(super) hard: Vec<RuleId>,
+    pub(super) open: Open,
+}
+
+/// What the search could not decide.
+#[derive(Default)]
+pub(super) struct Open {
+    /// Whether the hard rules leave anything possible.
+    pub(super) contradiction: bool,
+    /// Categories, counted over all labels, that may be impossible.
+    pub(super) categories: Vec<usize>,
+    /// Categories that are known to be impossible, and reported.
+    pub(super) impossible: HashSet<usize>,
+    /// Rules that may repeat others, follow from them, or be excluded by them.
+    pub(super) rules: BTreeSet<RuleId>,
+    /// Steps that the search has taken.
+    pub(super) steps: u64,
+}
+
+/// Runs all of these checks.
+pub(super) fn check(report: &mut Report<'_>) -> Checked {
     let model = report.model();
     let mut scratch = vec![0; model.labels().len()];
+    let tables: Vec<Table> = model.rules().iter().map(|rule| Table::new(model, rule, &mut scratch)).collect();
+    let mut left = MAX_CLAUSE_WORK;
+    let outline = |(rule, table): (&Rule, &Table)| {
+        let formula = rule.formula().filter(|_| !table.complete)?;
+        let work = formula.atoms().map(|atom| model.label(atom.label()).n_categories()).sum();
+        left = left.checked_sub(work)?;
+        Some(Outline::new(model, &clause(model, rule)?))
+    };
     let mut check = Check {
         logic: Logic::new(model),
-        tables: model.rules().iter().map(|rule| Table::new(model, rule, &mut scratch)).collect(),
+        clauses: model.rules().iter().zip(&tables).map(outline).collect(),
+        tables,
         constant: vec![false; model.rules().len()],
         hard: Vec::new(),
+        solution: None,
         same_as: vec![None; model.rules().len()],
+        open: Open::default(),
         report,
     };
     check.constant_rules();
-    check.contradictions();
+    let is_contradictory = check.contradictions();
     check.duplicates();
     check.consequences();
-    check.limits();
-    check.constant
+    check.too_large();
+    let hard = model.rule_ids().filter(|&rule| is_hard(model.rule(rule)) && !check.constant[rule.index()]);
+    let hard = hard.collect();
+    let (steps, _) = check.logic.steps();
+    // Where nothing is possible, nothing else is of interest.
+    let open = if is_contradictory { Open::default() } else { Open { steps, ..check.open } };
+    Checked { constant: check.constant, hard, open }
 }
 
 struct Check<'r, 'd> {
     report: &'r mut Report<'d>,
     logic: Logic<'d>,
     tables: Vec<Table>,
+    /// The rules that are clauses, or negations of them, and have no complete table.
+    clauses: Vec<Option<Outline>>,
     /// Rules that are always true or never.
     constant: Vec<bool>,
     /// Hard rules that neither are constant nor contradict each other.
     hard: Vec<RuleId>,
+    /// An assignment that satisfies these.
+    solution: Option<Vec<usize>>,
     /// The first rule that says the same.
     same_as: Vec<Option<RuleId>>,
+    open: Open,
 }
 
 impl<'d> Check<'_, 'd> {
@@ -58,9 +110,16 @@ impl<'d> Check<'_, 'd> {
         self.report.model().rule_ids()
     }
 
-    /// Whether no assignment at all has these literals.
-    fn excluded(&mut self, literals: &[Lit]) -> bool {
-        matches!(self.logic.ask(&[], literals), Outcome::Conflict(_))
+    /// Whether no assignment at all has a literal; if that is not decided, the rule is left open.
+    fn is_excluded(&mut self, rule: RuleId, literal: Lit) -> bool {
+        match self.logic.ask(&[], &[literal]) {
+            Outcome::Conflict(_) => true,
+            Outcome::Assignment(_) => false,
+            Outcome::Unknown => {
+                self.open.rules.insert(rule);
+                false
+            }
+        }
     }
 
     /// Rules that are always true or never, whatever the other rules say.
@@ -70,17 +129,31 @@ impl<'d> Check<'_, 'd> {
             let mut always = table.rows.iter().all(|truth| truth.certain);
             let mut never = table.rows.iter().all(|truth| !truth.possible);
             if !table.complete && (always || never) {
-                let proven = self.logic.knows(rule) && {
-                    let counterexample =
-                        if always { !self.logic.certain(rule) } else { self.logic.possible(rule) };
-                    self.excluded(&[counterexample])
-                };
+                let proven = self.is_proven_constant(rule, always);
                 (always, never) = (always && proven, never && proven);
             }
             if always || never {
                 self.constant[rule.index()] = true;
                 self.report_constant(rule, always);
             }
+        }
+    }
+
+    /// Whether a rule that a sample shows to be always true, or never, really is.
+    fn is_proven_constant(&mut self, rule: RuleId, always: bool) -> bool {
+        let model = self.report.model();
+        if let Some(outline) = &self.clauses[rule.index()] {
+            return if always { outline.is_always_true } else { outline.is_never_true };
+        }
+        if let Body::NoisyOr(noisy_or) = self.rule(rule).body() {
+            return match always {
+                true => always_fires(model, noisy_or),
+                false => noisy_or.inhibitions().iter().all(|i| i.probability == 1.0),
+            };
+        }
+        self.logic.knows(rule) && {
+            let counterexample = if always { !self.logic.certain(rule) } else { self.logic.possible(rule) };
+            self.is_excluded(rule, counterexample)
         }
     }
 
@@ -102,32 +175,34 @@ impl<'d> Check<'_, 'd> {
         }
     }
 
-    /// Sets of hard rules that no assignment satisfies, until what is left can be satisfied.
-    fn contradictions(&mut self) {
-        let eligible = |&rule: &RuleId| {
-            is_hard(self.rule(rule)) && self.logic.knows(rule) && !self.constant[rule.index()]
-        };
-        let mut hard: Vec<RuleId> = self.rule_ids().filter(eligible).collect();
-        while let Outcome::Conflict(conflict) = self.logic.ask(&hard, &[]) {
-            let rules = self.logic.minimal(conflict, &[]);
-            hard.retain(|rule| !rules.contains(rule));
-            self.report_contradiction(&rules);
+    /// Sets of hard rules that no assignment satisfies, until what is left can be satisfied; whether there are any.
+    fn contradictions(&mut self) -> bool {
+        let is_eligible = |&rule: &RuleId| is_hard(self.rule(rule)) && !self.constant[rule.index()];
+        let all: Vec<RuleId> = self.rule_ids().filter(is_eligible).collect();
+        let mut hard: Vec<RuleId> = all.iter().copied().filter(|&rule| self.logic.knows(rule)).collect();
+        self.open.contradiction = hard.len() < all.len();
+        let mut is_contradictory = false;
+        loop {
+            match self.logic.ask(&hard, &[]) {
+                Outcome::Conflict(conflict) => {
+                    is_contradictory = true;
+                    let rules = self.logic.minimal(conflict, &[]);
+                    let found: HashSet<RuleId> = rules.iter().copied().collect();
+                    hard.retain(|rule| !found.contains(rule));
+                    report_contradiction(self.report, &rules);
+                }
+                Outcome::Assignment(assignment) => {
+                    self.solution = Some(assignment);
+                    break;
+                }
+                Outcome::Unknown => {
+                    self.open.contradiction = true;
+                    break;
+                }
+            }
         }
         self.hard = hard;
-    }
-
-    fn report_contradiction(&mut self, rules: &[RuleId]) {
-        let (&last, others) = rules.split_last().expect("a rule that contradicts itself is constant");
-        let mut message = format!("{} rules contradict each other", rules.len());
-        if rules.len() <= 4 {
-            let stated = |&rule: &RuleId| format!("{} {}", self.report.quoted(rule), demand(self.rule(rule)));
-            let others: Vec<String> = others.iter().map(stated).collect();
-            message.push_str(&format!(": {}, and {}", others.join(", "), stated(&last)));
-        }
-        let related = self.reasons(others);
-        let finding = self.report.add_rule(Severity::Error, "contradiction", last, message);
-        finding.help = Some("correct or remove one of them, or make it less certain".to_owned());
-        finding.related = related;
+        is_contradictory
     }
 
     /// Whether a rule is worth comparing with others.
@@ -135,32 +210,34 @@ impl<'d> Check<'_, 'd> {
         !self.constant[rule.index()] && self.logic.knows(rule) && self.rule(rule).probability() != 0.5
     }
 
-    /// Rules over the same labels that say the same.
+    /// Rules over the same labels that say the same, or the opposite.
     fn duplicates(&mut self) {
-        let mut formulas: HashMap<(Vec<LabelId>, Vec<bool>), Vec<RuleId>> = HashMap::new();
+        // Rules that a sample cannot tell apart; wide clauses are also kept apart by what they say, of which there may be very many.
+        let mut formulas: HashMap<(Vec<LabelId>, Vec<bool>, Option<u64>), Vec<RuleId>> = HashMap::new();
         let mut noisy_ors: HashMap<Vec<(LabelId, CategoryId, u64)>, RuleId> = HashMap::new();
         for rule in self.rule_ids() {
             if !self.speaks(rule) {
                 continue;
             }
-            let table = &self.tables[rule.index()];
             match self.rule(rule).body() {
                 Body::NoisyOr(noisy_or) if !deterministic(noisy_or) => {
                     let first = *noisy_ors.entry(canonical(noisy_or)).or_insert(rule);
                     self.same_as[rule.index()] = Some(first).filter(|&first| first != rule);
                 }
                 _ => {
-                    let distinct = formulas.entry((table.scope.clone(), table.signature())).or_default();
-                    let complete = table.complete;
-                    let same = distinct.iter().copied().find(|&first| {
-                        complete || {
-                            let differ = self.logic.differ(first, rule);
-                            matches!(self.logic.ask(&[], &[differ]), Outcome::Conflict(_))
-                        }
-                    });
-                    match same {
+                    let table = &self.tables[rule.index()];
+                    let (scope, signature) = (table.scope.clone(), table.signature());
+                    let negated: Vec<bool> = signature.iter().map(|possible| !possible).collect();
+                    let hash = self.clauses[rule.index()].as_ref().map(|outline| outline.hash);
+                    let opposite = formulas.get(&(scope.clone(), negated, hash));
+                    let opposite = self.first_that(rule, opposite.map_or(&[], Vec::as_slice), false);
+                    let distinct = formulas.entry((scope, signature, hash)).or_default();
+                    match self.first_that(rule, distinct, true) {
                         Some(first) => self.same_as[rule.index()] = Some(first),
-                        None => distinct.push(rule),
+                        None => {
+                            distinct.push(rule);
+                            opposite.into_iter().for_each(|first| self.report_opposite(rule, first));
+                        }
                     }
                 }
             }
@@ -168,6 +245,43 @@ impl<'d> Check<'_, 'd> {
                 self.report_duplicate(rule, first);
             }
         }
+    }
+
+    /// The first of some rules, which a sample cannot tell from it, that says the same as a rule, or the opposite.
+    fn first_that(&mut self, rule: RuleId, others: &[RuleId], agrees: bool) -> Option<RuleId> {
+        others.iter().copied().find(|&other| {
+            if self.tables[rule.index()].complete {
+                return true;
+            }
+            if self.clauses[rule.index()].is_some() {
+                let [a, b] = [rule, other].map(|id| clause(self.report.model(), self.rule(id)));
+                let is_same = |(a, b): (Clause, Clause)| {
+                    a.literals == b.literals && (a.positive == b.positive) == agrees
+                };
+                return a.zip(b).is_some_and(is_same);
+            }
+            if self.logic.is_spent() {
+                self.open.rules.insert(rule);
+                return false;
+            }
+            let differ = self.logic.differ(other, rule);
+            self.is_excluded(rule, if agrees { differ } else { !differ })
+        })
+    }
+
+    fn report_opposite(&mut self, rule: RuleId, first: RuleId) {
+        if is_hard(self.rule(rule)) || is_hard(self.rule(first)) {
+            return; // A contradiction or a consequence, and reported as one.
+        }
+        let (p, q) = (self.rule(rule).probability(), self.rule(first).probability());
+        let (quoted, original) = (self.report.quoted(rule), self.report.quoted(first));
+        let message = format!("rule {quoted} says the opposite of rule {original}");
+        let related = self.report.related(first, "first stated here");
+        let finding = self.report.add_rule(Severity::Warning, "opposite-rule", rule, message);
+        let both = q * (1.0 - p) / (q * (1.0 - p) + (1.0 - q) * p);
+        let both = format!("both together count like {original} with probability {both:.4}");
+        finding.help = Some(format!("keep one of them; {both}"));
+        finding.related = vec![related];
     }
 
     fn report_duplicate(&mut self, rule: RuleId, first: RuleId) {
@@ -201,45 +315,60 @@ impl<'d> Check<'_, 'd> {
     /// Rules and categories that the hard rules decide.
     fn consequences(&mut self) {
         let hard = std::mem::take(&mut self.hard);
-        if hard.is_empty() {
-            return;
-        }
-        let mut seen = Seen::new(self.report.model());
-        if let Outcome::Assignment(assignment) = self.logic.ask(&hard, &[]) {
-            seen.add(self.report.model(), &assignment);
-            self.redundant_hard_rules(hard.clone());
-            self.decided_soft_rules(&hard, &mut seen);
-            self.impossible_categories(&hard, &mut seen);
-        }
-        self.hard = hard;
+        let Some(solution) = self.solution.take().filter(|_| !hard.is_empty()) else { return };
+        let mut seen = Witnesses::new(self.report.model(), &hard);
+        self.learn(&mut seen, solution);
+        self.impossible_categories(&hard, &mut seen);
+        self.decided_soft_rules(&hard, &mut seen);
+        self.redundant_hard_rules(&hard, &seen);
+    }
+
+    /// Takes note of an assignment that satisfies the hard rules.
+    fn learn(&mut self, seen: &mut Witnesses<'_>, assignment: Vec<usize>) {
+        let (taken, budget) = self.logic.steps();
+        let steps = seen.add(assignment, budget.saturating_sub(taken) / 2);
+        self.logic.charge(steps);
     }
 
     /// Hard rules that follow from the other ones. Whatever is reported is left out from then on, so that without
     /// all reported rules the model still means the same.
-    fn redundant_hard_rules(&mut self, hard: Vec<RuleId>) {
+    fn redundant_hard_rules(&mut self, hard: &[RuleId], seen: &Witnesses<'_>) {
+        let among: HashSet<RuleId> = hard.iter().copied().collect();
         let repeats = |&rule: &RuleId| {
             let first = self.same_as[rule.index()];
             first.is_some_and(|first| {
-                hard.contains(&first) && self.rule(first).probability() == self.rule(rule).probability()
+                among.contains(&first) && self.rule(first).probability() == self.rule(rule).probability()
             })
         };
         let mut kept: Vec<RuleId> = hard.iter().copied().filter(|rule| !repeats(rule)).collect();
         for position in (0..kept.len()).rev() {
-            let rule = kept.remove(position);
+            let rule = kept[position];
+            if seen.needed[rule.index()] {
+                continue;
+            }
+            if self.logic.is_spent() {
+                self.open.rules.insert(rule);
+                continue;
+            }
             let literal = if self.rule(rule).probability() == 1.0 {
                 !self.logic.certain(rule)
             } else {
                 self.logic.possible(rule)
             };
-            match self.logic.ask(&kept, &[literal]) {
-                Outcome::Conflict(conflict) => self.report_decided(rule, conflict, literal),
-                _ => kept.insert(position, rule),
+            let others: Vec<RuleId> = kept.iter().copied().filter(|&other| other != rule).collect();
+            match self.logic.ask(&others, &[literal]) {
+                Outcome::Conflict(conflict) => {
+                    kept = others;
+                    self.report_decided(rule, conflict, literal);
+                }
+                Outcome::Assignment(_) => {}
+                Outcome::Unknown => drop(self.open.rules.insert(rule)),
             }
         }
     }
 
     /// Soft rules that are always true, or never, where the hard rules are satisfied.
-    fn decided_soft_rules(&mut self, hard: &[RuleId], seen: &mut Seen) {
+    fn decided_soft_rules(&mut self, hard: &[RuleId], seen: &mut Witnesses<'_>) {
         let model = self.report.model();
         let mut repeats_hard = vec![false; model.rules().len()];
         for rule in self.rule_ids() {
@@ -263,9 +392,9 @@ impl<'d> Check<'_, 'd> {
                 .collect();
             for literal in open {
                 match self.logic.ask(hard, &[literal]) {
-                    Outcome::Assignment(assignment) => seen.add(model, &assignment),
+                    Outcome::Assignment(assignment) => self.learn(seen, assignment),
                     Outcome::Conflict(conflict) => self.report_decided(rule, conflict, literal),
-                    Outcome::Unknown => {}
+                    Outcome::Unknown => drop(self.open.rules.insert(rule)),
                 }
             }
         }
@@ -294,7 +423,7 @@ impl<'d> Check<'_, 'd> {
                 "remove it, or make what excludes it less certain",
             )
         };
-        let related = self.reasons(&reasons);
+        let related = places(self.report, &reasons);
         let finding = self.report.add_rule(Severity::Warning, code, rule, message);
         finding.help = Some(help.to_owned());
         finding.related = related;
@@ -305,17 +434,8 @@ impl<'d> Check<'_, 'd> {
         if conflict.len() > MAX_MINIMIZED { conflict } else { self.logic.minimal(conflict, &[literal]) }
     }
 
-    fn reasons(&self, rules: &[RuleId]) -> Vec<Related> {
-        let reason = |&rule: &RuleId| {
-            let stated = self.rule(rule);
-            let message = format!("this {} (probability {})", demand(stated), stated.probability());
-            self.report.related(rule, message)
-        };
-        rules.iter().take(MAX_RELATED).map(reason).collect()
-    }
-
     /// Categories that no assignment with the hard rules satisfied has.
-    fn impossible_categories(&mut self, hard: &[RuleId], seen: &mut Seen) {
+    fn impossible_categories(&mut self, hard: &[RuleId], seen: &mut Witnesses<'_>) {
         let model = self.report.model();
         for label in model.label_ids() {
             let mut impossible: BTreeMap<Vec<RuleId>, Vec<CategoryId>> = BTreeMap::new();
@@ -325,84 +445,119 @@ impl<'d> Check<'_, 'd> {
                 }
                 let literal = self.logic.category(index);
                 match self.logic.ask(hard, &[literal]) {
-                    Outcome::Assignment(assignment) => seen.add(model, &assignment),
+                    Outcome::Assignment(assignment) => self.learn(seen, assignment),
                     Outcome::Conflict(conflict) => {
                         let reasons = self.minimal_reasons(conflict, literal);
                         impossible.entry(reasons).or_default().push(CategoryId::new(category));
+                        self.open.impossible.insert(index);
                     }
-                    Outcome::Unknown => {}
+                    Outcome::Unknown => self.open.categories.push(index),
                 }
             }
             for (reasons, categories) in impossible {
-                self.report_impossible(label, &categories, &reasons);
+                report_impossible(self.report, label, &categories, &reasons);
             }
         }
     }
 
-    fn report_impossible(&mut self, label: LabelId, categories: &[CategoryId], reasons: &[RuleId]) {
-        let declared = self.report.model().label(label);
-        let names: Vec<_> =
-            categories.iter().map(|&category| format!("`{}`", declared.category(category))).collect();
-        let (noun, verb) = if names.len() == 1 { ("category", "is") } else { ("categories", "are") };
-        let (listed, exclude) =
-            (self.report.listed(reasons), if reasons.len() == 1 { "excludes" } else { "exclude" });
-        let pronoun = if names.len() == 1 { "it" } else { "them" };
-        let message = format!(
-            "{noun} {} of label `{}` {verb} impossible: {listed} {exclude} {pronoun}",
-            names.join(", "),
-            declared.name()
-        );
-        let related = self.reasons(reasons);
-        let span = self.report.document().label_span(label);
-        let finding = self.report.add(Severity::Warning, "impossible-category", span, message);
-        finding.help = Some("correct a rule, make it less certain, or remove what is impossible".to_owned());
-        finding.related = related;
-    }
-
-    /// What could not be looked at.
-    fn limits(&mut self) {
+    /// Rules that could not be looked at.
+    fn too_large(&mut self) {
         for rule in self.rule_ids() {
             if !self.logic.knows(rule) {
                 let message =
                     format!("rule {} is too large to be compared with the others", self.report.quoted(rule));
-                self.report.add_rule(Severity::Note, "not-checked", rule, message);
+                let finding = self.report.add_rule(Severity::Note, "not-checked", rule, message);
+                finding.help = Some("split it into several rules".to_owned());
             }
-        }
-        if self.logic.gave_up() {
-            let message = "the rules are too intricate for all checks; some contradictions or repetitions may have \
-                           been missed";
-            self.report.add(Severity::Note, "not-checked", 0..0, message.to_owned());
         }
     }
 }
 
-/// What the assignments found so far, all of which satisfy the hard rules, have shown.
-struct Seen {
-    /// Rules that need not be true.
-    uncertain: Vec<bool>,
-    /// Rules that may be true.
-    possible: Vec<bool>,
-    /// Categories that are present in one of them.
-    present: Vec<bool>,
+/// Hard rules that no assignment satisfies.
+pub(super) fn report_contradiction(report: &mut Report<'_>, rules: &[RuleId]) {
+    let model = report.model();
+    let (&last, others) = rules.split_last().expect("a rule that contradicts itself is constant");
+    let mut message = format!("{} rules contradict each other", rules.len());
+    if rules.len() <= 4 {
+        let stated = |&rule: &RuleId| format!("{} {}", report.quoted(rule), demand(model.rule(rule)));
+        let others: Vec<String> = others.iter().map(stated).collect();
+        message.push_str(&format!(": {}, and {}", others.join(", "), stated(&last)));
+    }
+    let related = places(report, others);
+    let finding = report.add_rule(Severity::Error, "contradiction", last, message);
+    finding.help = Some("correct or remove one of them, or make it less certain".to_owned());
+    finding.related = related;
 }
 
-impl Seen {
-    fn new(model: &crate::Model) -> Self {
-        let rules = vec![false; model.rules().len()];
-        Self { uncertain: rules.clone(), possible: rules, present: vec![false; model.n_categories()] }
-    }
+/// Categories of a label that some rules exclude; some of the hard rules, if it is not known which.
+pub(super) fn report_impossible(
+    report: &mut Report<'_>,
+    label: LabelId,
+    categories: &[CategoryId],
+    rules: &[RuleId],
+) {
+    let declared = report.model().label(label);
+    let names: Vec<_> =
+        categories.iter().map(|&category| format!("`{}`", declared.category(category))).collect();
+    let (noun, verb) = if names.len() == 1 { ("category", "is") } else { ("categories", "are") };
+    let (listed, exclude) = (report.listed(rules), if rules.len() == 1 { "excludes" } else { "exclude" });
+    let pronoun = if names.len() == 1 { "it" } else { "them" };
+    let message = format!(
+        "{noun} {} of label `{}` {verb} impossible: {listed} {exclude} {pronoun}",
+        shortened(&names.join(", ")),
+        declared.name()
+    );
+    let related = places(report, rules);
+    let span = report.document().label_span(label);
+    let finding = report.add(Severity::Warning, "impossible-category", span, message);
+    finding.help = Some("correct a rule, make it less certain, or remove what is impossible".to_owned());
+    finding.related = related;
+}
 
-    fn add(&mut self, model: &crate::Model, assignment: &[usize]) {
-        for (label, &category) in assignment.iter().enumerate() {
-            self.present[model.block(LabelId::new(label)).start + category] = true;
-        }
-        for (index, rule) in model.rules().iter().enumerate() {
-            if !(self.uncertain[index] && self.possible[index]) {
-                let truth = Truth::of(rule, assignment);
-                self.uncertain[index] |= !truth.certain;
-                self.possible[index] |= truth.possible;
-            }
-        }
+/// The places of rules that are the reason of a finding.
+fn places(report: &Report<'_>, rules: &[RuleId]) -> Vec<Related> {
+    let reason = |&rule: &RuleId| {
+        let stated = report.model().rule(rule);
+        let message = format!("this {} (probability {})", demand(stated), stated.probability());
+        report.related(rule, message)
+    };
+    rules.iter().take(MAX_RELATED).map(reason).collect()
+}
+
+/// Whether there is a label of which every category makes a noisy-or certainly true.
+fn always_fires(model: &Model, noisy_or: &NoisyOr) -> bool {
+    let mut n_certain: HashMap<LabelId, usize> = HashMap::new();
+    for i in noisy_or.inhibitions().iter().filter(|i| i.probability == 0.0) {
+        *n_certain.entry(i.label).or_default() += 1;
+    }
+    n_certain.into_iter().any(|(label, n)| n == model.label(label).n_categories())
+}
+
+/// The formula of a rule as a clause, if it is one or the negation of one.
+fn clause(model: &Model, rule: &Rule) -> Option<Clause> {
+    as_clause(rule.formula()?, |label| model.label(label).n_categories())
+}
+
+/// What is worth remembering of a clause about labels of very many categories.
+struct Outline {
+    /// Of the literals: the same for clauses that say the same.
+    hash: u64,
+    /// Whether the formula, which is the clause or its negation, is always true, or never.
+    is_always_true: bool,
+    is_never_true: bool,
+}
+
+impl Outline {
+    fn new(model: &Model, clause: &Clause) -> Self {
+        // A clause is true for some assignment unless nothing fires, and false for some unless a label cannot but fire.
+        let n_categories = |label: LabelId| model.label(label).n_categories();
+        let is_full = clause.literals.iter().any(|(&label, fires)| fires.len() == n_categories(label));
+        let is_empty = clause.literals.values().all(Vec::is_empty);
+        let (always, never) = (clause.always || is_full, !clause.always && is_empty);
+        let (is_always_true, is_never_true) = if clause.positive { (always, never) } else { (never, always) };
+        let mut hasher = DefaultHasher::new();
+        clause.literals.hash(&mut hasher);
+        Self { hash: hasher.finish(), is_always_true, is_never_true }
     }
 }
 

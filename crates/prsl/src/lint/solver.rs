@@ -1,26 +1,55 @@
 //! Gates over a SAT solver: each returns a literal that is true exactly when its inputs say so.
 
 use std::cell::Cell;
-use std::rc::Rc;
 
+use batsat::{Callbacks, ClauseKind};
 use rustsat::solvers::{Solve, SolveIncremental, SolverResult};
 use rustsat::types::Clause;
 pub(super) use rustsat::types::Lit;
-use rustsat_batsat::BasicSolver;
 
-/// Steps of the search that one question may take before it is given up.
-pub(crate) const STEPS_PER_QUESTION: u64 = 50_000;
-/// Steps that all questions may take together. Counted, not timed, so that the same model always has the same
-/// findings.
-const STEPS: u64 = 200_000_000;
+/// Steps that one question may take before it is given up, besides one for each variable. Steps are counted, not timed, so that
+/// the same model always has the same findings.
+pub(crate) const STEPS_PER_QUESTION: u64 = 4_000_000;
+/// Steps that all questions may take together, besides [`STEPS_PER_VARIABLE`].
+const STEPS: u64 = 8_000_000;
+/// Steps that all questions may take together for each variable: a category, or a part of a rule.
+const STEPS_PER_VARIABLE: u64 = 100;
+/// A decision of the search is one step. A conflict, which is analyzed and learned from, takes about as long as so many.
+const STEPS_PER_CONFLICT: u64 = 100;
 
 pub(super) struct Solver {
-    solver: BasicSolver,
+    solver: rustsat_batsat::Solver<Meter>,
     n_variables: u32,
     truth: Lit,
-    /// Steps left in this question, and in all of them.
-    left: Rc<Cell<u64>>,
-    total: Rc<Cell<u64>>,
+}
+
+/// Counts the steps of the search, and stops it when none are left.
+#[derive(Default)]
+struct Meter {
+    /// Steps left in this question.
+    left: Cell<u64>,
+    /// Steps that all questions have taken.
+    taken: Cell<u64>,
+}
+
+impl Meter {
+    fn charge(&self, steps: u64) {
+        self.left.set(self.left.get().saturating_sub(steps));
+        self.taken.set(self.taken.get().saturating_add(steps));
+    }
+}
+
+impl Callbacks for Meter {
+    fn on_new_clause(&mut self, _: &[batsat::Lit], kind: ClauseKind) {
+        if kind == ClauseKind::Learnt {
+            self.charge(STEPS_PER_CONFLICT);
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.charge(1);
+        self.left.get() == 0
+    }
 }
 
 /// Whether there is an assignment.
@@ -34,19 +63,34 @@ pub(super) enum Answer {
 
 impl Solver {
     pub(super) fn new() -> Self {
-        let mut solver = BasicSolver::default();
-        let (left, total) = (Rc::new(Cell::new(0_u64)), Rc::new(Cell::new(STEPS)));
-        let budget = (left.clone(), total.clone());
-        solver.batsat_mut().cb_mut().set_stop(move || {
-            let (left, total) = &budget;
-            left.set(left.get().saturating_sub(1));
-            total.set(total.get().saturating_sub(1));
-            left.get() == 0 || total.get() == 0
-        });
         let truth = Lit::positive(0);
-        let mut this = Self { solver, n_variables: 1, truth, left, total };
+        let mut this = Self { solver: rustsat_batsat::Solver::default(), n_variables: 1, truth };
         this.clause(&[truth]);
         this
+    }
+
+    /// Steps that all questions may take together.
+    pub(super) fn budget(&self) -> u64 {
+        STEPS + STEPS_PER_VARIABLE * u64::from(self.n_variables)
+    }
+
+    /// Steps that have been taken.
+    pub(super) fn taken(&self) -> u64 {
+        self.meter().taken.get()
+    }
+
+    /// Counts work that is not the search's own.
+    pub(super) fn charge(&self, steps: u64) {
+        self.meter().charge(steps);
+    }
+
+    /// Whether no steps are left.
+    pub(super) fn is_spent(&self) -> bool {
+        self.taken() >= self.budget()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.solver.batsat_ref().cb()
     }
 
     pub(super) fn variable(&mut self) -> Lit {
@@ -151,10 +195,12 @@ impl Solver {
 
     /// Whether there is an assignment with all of these literals.
     pub(super) fn solve(&mut self, literals: &[Lit]) -> Answer {
-        self.left.set(STEPS_PER_QUESTION + u64::from(self.n_variables));
-        if self.total.get() == 0 {
+        if self.is_spent() {
             return Answer::Unknown;
         }
+        let most = STEPS_PER_QUESTION + u64::from(self.n_variables);
+        self.meter().left.set(most.min(self.budget() - self.taken()));
+        self.charge(literals.len() as u64 / 4); // to write them down
         match self.solver.solve_assumps(literals) {
             Ok(SolverResult::Sat) => Answer::Yes,
             Ok(SolverResult::Unsat) => Answer::No,

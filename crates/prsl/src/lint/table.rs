@@ -7,25 +7,29 @@ use crate::rule::Rule;
 
 /// Rules with at most as many assignments of their labels are tabulated completely, of others as many are sampled.
 const MAX_ROWS: usize = 256;
+/// Of rules with more parts than [`MANY_PARTS`] no more than so many assignments are tried. These are the first ones, so that
+/// rules of any size can be compared by them.
+const FEW_ROWS: usize = 32;
+const MANY_PARTS: usize = 4096;
 
 /// A rule's truth under some assignments, the same ones for all rules over the same labels.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// The labels of the rule, ascending.
-    pub(super) scope: Vec<LabelId>,
-    pub(super) rows: Vec<Truth>,
+    pub(crate) scope: Vec<LabelId>,
+    pub(crate) rows: Vec<Truth>,
     /// Whether these are all the assignments there are.
-    pub(super) complete: bool,
+    pub(crate) complete: bool,
 }
 
 impl Table {
     /// `assignment` is scratch space for all labels.
-    pub(super) fn new(model: &Model, rule: &Rule, assignment: &mut [usize]) -> Self {
+    pub(crate) fn new(model: &Model, rule: &Rule, assignment: &mut [usize]) -> Self {
         let mut scope = rule.scope();
         scope.sort_unstable();
         let n_categories = |&label: &LabelId| model.label(label).n_categories();
-        let n_rows =
-            scope.iter().map(n_categories).try_fold(1, usize::checked_mul).filter(|&n| n <= MAX_ROWS);
-        let rows = (0..n_rows.unwrap_or(MAX_ROWS))
+        let most = if rule.n_parts() > MANY_PARTS { FEW_ROWS } else { MAX_ROWS };
+        let n_rows = scope.iter().map(n_categories).try_fold(1, usize::checked_mul).filter(|&n| n <= most);
+        let rows = (0..n_rows.unwrap_or(most))
             .map(|row| {
                 let mut rest = row;
                 for label in &scope {
@@ -47,7 +51,8 @@ impl Table {
 
     /// Equal for rules that say the same, and seldom equal for others.
     pub(super) fn signature(&self) -> Vec<bool> {
-        self.rows.iter().map(|truth| truth.possible).collect()
+        let n_rows = if self.complete { self.rows.len() } else { FEW_ROWS };
+        self.rows.iter().take(n_rows).map(|truth| truth.possible).collect()
     }
 }
 

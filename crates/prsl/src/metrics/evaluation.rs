@@ -1,9 +1,9 @@
 //! Predictions beside truths, row by row.
 
 use super::bootstrap::{self, Lanes, Orders};
-use super::likelihood::{joint_log_likelihoods, known};
-use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, Truth};
-use crate::belief::BeliefMatrix;
+use super::likelihood::{joint_log_likelihoods, known, label_log_likelihoods};
+use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, Truth, check_count, check_truths};
+use crate::belief::{BeliefMatrix, check_length};
 use crate::error::Result;
 use crate::infer::{ExplanationEngine, Limits, LoopySettings, MarginalEngine, SearchLimits};
 use crate::label::LabelId;
@@ -19,6 +19,8 @@ pub struct Predictions<'a> {
     pub best: Option<&'a [Option<MostProbable>]>,
     /// What [`joint_log_likelihoods`] says; without it there is no joint log-likelihood.
     pub joint: Option<&'a [Option<f64>]>,
+    /// What [`label_log_likelihoods`] says; without it the marginals are taken, and those that are too small for a number count as 0.
+    pub labels: Option<&'a [Vec<Option<f64>>]>,
 }
 
 /// Predictions beside truths: collects what rows contribute to the scores, a few numbers per row and class.
@@ -103,24 +105,32 @@ impl Evaluation {
         let engine = MarginalEngine::compile(model, limits, LoopySettings::default())?;
         let best = ExplanationEngine::compile(model, limits, SearchLimits::default())?.best_batch(rows);
         let posteriors = engine.infer_batch(rows);
-        let joint = joint_log_likelihoods(rows, truths, &posteriors, |rows| engine.infer_batch(rows));
+        let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
+        let joint = joint_log_likelihoods(rows, truths, &posteriors, infer)?;
+        let labels = label_log_likelihoods(rows, truths, &posteriors, infer)?;
         let mut evaluation = Self::new(model, engine.engine());
-        let predictions = Predictions { posteriors: &posteriors, best: Some(&best), joint: joint.as_deref() };
-        evaluation.add(predictions, truths);
+        let (best, joint, labels) = (Some(&best[..]), joint.as_deref(), Some(&labels[..]));
+        evaluation.add(Predictions { posteriors: &posteriors, best, joint, labels }, truths)?;
         Ok(evaluation)
     }
 
-    /// Adds rows.
-    ///
-    /// # Panics
-    ///
-    /// If there is not a truth for each row and a cell for each label, or a category is not of the model.
-    pub fn add(&mut self, predictions: Predictions<'_>, truths: &[Truth]) {
-        assert_eq!(predictions.posteriors.n_rows(), truths.len(), "a truth for each row");
+    /// Adds rows: none of them if there is not one of everything for each, or a truth is no category of its label.
+    pub fn add(&mut self, predictions: Predictions<'_>, truths: &[Truth]) -> Result<()> {
+        let Predictions { posteriors, best, joint, labels } = predictions;
+        let n_rows = posteriors.n_rows();
+        check_truths(&self.model, n_rows, truths)?;
+        let (n_categories, wanted) = (posteriors.model.n_categories(), self.model.n_categories());
+        check_length("marginal", "category", n_categories, wanted)?;
+        check_count("explanations", best.map_or(n_rows, <[_]>::len), n_rows)?;
+        check_count("joint log-likelihoods", joint.map_or(n_rows, <[_]>::len), n_rows)?;
+        check_count("log-likelihoods of labels", labels.map_or(n_rows, <[_]>::len), n_rows)?;
+        for row in labels.into_iter().flatten() {
+            check_length("log-likelihood", "label", row.len(), self.n_labels())?;
+        }
         for (row, truth) in truths.iter().enumerate() {
-            assert_eq!(truth.len(), self.model.labels().len(), "a cell for each label");
             self.add_row(predictions, row, truth);
         }
+        Ok(())
     }
 
     /// The scores of all rows so far.
@@ -151,13 +161,18 @@ impl Evaluation {
         self.not_converged += usize::from(!predictions.posteriors.stopped(row).is_final());
         let marginals = predictions.posteriors.marginals(row);
         let joint = predictions.joint.and_then(|joint| joint[row]);
-        let is_impossible = self.is_impossible(marginals, joint, truth);
+        let labels = predictions.labels.map(|labels| &labels[row]);
+        let log_likelihoods = labels.map_or_else(|| self.log_marginals(marginals, truth), Vec::clone);
+        let is_zero = |log_likelihood: &f64| *log_likelihood == f64::NEG_INFINITY;
+        let is_impossible =
+            marginals.is_none() || joint.iter().chain(log_likelihoods.iter().flatten()).any(is_zero);
         self.impossible += usize::from(is_impossible);
         if truth.iter().all(Option::is_none) {
             return;
         }
         let cells = self.row_cells(marginals, truth);
-        let is_right = |best: &MostProbable| known(truth).all(|(label, c)| best.assignment[label] == c);
+        let is_right =
+            |best: &MostProbable| known(truth).all(|(label, c)| best.assignment.get(label) == Some(&c));
         let n_known = known(truth).count();
         let n_right =
             cells.iter().filter(|cell| cell.truth.is_some() && cell.truth == cell.predicted).count();
@@ -167,15 +182,10 @@ impl Evaluation {
             n_known,
             n_wrong: n_known - n_right,
             joint: joint.map(scored),
-            labels: self.label_log_likelihood(marginals, truth),
+            labels: log_likelihoods.into_iter().flatten().map(scored).sum(),
         });
         self.cells.extend(cells);
         self.add_probabilities(marginals, truth);
-    }
-
-    fn is_impossible(&self, marginals: Option<&[f64]>, joint: Option<f64>, truth: &Truth) -> bool {
-        let excluded = |marginals: &[f64]| known(truth).any(|cell| marginals[self.place(cell)] == 0.0);
-        joint == Some(f64::NEG_INFINITY) || marginals.is_none_or(excluded)
     }
 
     fn row_cells(&self, marginals: Option<&[f64]>, truth: &Truth) -> Vec<Cell> {
@@ -189,9 +199,13 @@ impl Evaluation {
         truth.iter().enumerate().map(cell).collect()
     }
 
-    fn label_log_likelihood(&self, marginals: Option<&[f64]>, truth: &Truth) -> f64 {
+    /// ln of the marginals of known truths.
+    fn log_marginals(&self, marginals: Option<&[f64]>, truth: &Truth) -> Vec<Option<f64>> {
         let probability = |cell| marginals.map_or(0.0, |marginals| marginals[self.place(cell)]);
-        known(truth).map(|cell| scored(probability(cell).ln().min(0.0))).sum()
+        let log = |(label, category): (usize, &Option<usize>)| {
+            category.map(|category| probability((label, category)).ln().min(0.0))
+        };
+        truth.iter().enumerate().map(log).collect()
     }
 
     fn add_probabilities(&mut self, marginals: Option<&[f64]>, truth: &Truth) {
@@ -207,9 +221,7 @@ impl Evaluation {
 
     /// The place of a label's category among all categories.
     fn place(&self, (label, category): (usize, usize)) -> usize {
-        let block = self.model.block(LabelId::new(label));
-        assert!(category < block.len(), "a category of the label");
-        block.start + category
+        self.model.block(LabelId::new(label)).start + category
     }
 }
 

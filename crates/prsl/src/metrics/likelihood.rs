@@ -1,7 +1,8 @@
-//! Joint log-likelihoods of truths, all known or some.
+//! Log-likelihoods of truths, all known or some: together, and label by label.
 
-use super::Truth;
+use super::{Truth, check_count, check_rows, check_truths};
 use crate::belief::BeliefMatrix;
+use crate::error::Result;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::posterior::{Engine, Posteriors};
@@ -27,29 +28,25 @@ use crate::posterior::{Engine, Posteriors};
 /// rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
 /// let engine = JunctionTree::compile(&model)?;
 /// let (posteriors, rainy) = (engine.infer_batch(&rows), vec![Some(1), None]);
-/// let found = joint_log_likelihoods(&rows, &[rainy], &posteriors, |rows| engine.infer_batch(rows));
+/// let found = joint_log_likelihoods(&rows, &[rainy], &posteriors, |rows| engine.infer_batch(rows))?;
 /// let rain = found.expect("exact")[0].expect("a truth");
 /// assert!((rain - posteriors.marginals(0).expect("possible")[1].ln()).abs() < 1e-12);
 /// # Ok::<(), prsl::Error>(())
 /// ```
-///
-/// # Panics
-///
-/// If rows, truths and posteriors are not equally many, or a truth is not of the model.
 pub fn joint_log_likelihoods(
     rows: &BeliefMatrix,
     truths: &[Truth],
     posteriors: &Posteriors,
     infer: impl Fn(&BeliefMatrix) -> Posteriors,
-) -> Option<Vec<Option<f64>>> {
-    assert_eq!((rows.n_rows(), posteriors.n_rows()), (truths.len(), truths.len()), "a truth for each row");
+) -> Result<Option<Vec<Option<f64>>>> {
+    check(rows, truths, posteriors)?;
     if posteriors.engine() == Engine::Loopy {
-        return None;
+        return Ok(None);
     }
     let model = &posteriors.model; // not that of the rows, which may have other rules
     let open = |row: &usize| is_partly_known(&truths[*row]) && posteriors.is_possible(*row);
     let partly: Vec<usize> = (0..truths.len()).filter(open).collect();
-    let clamped = infer(&clamped(rows, truths, &partly));
+    let clamped = infer(&clamped(rows, truths, &partly)?);
     let mut log_clamped = vec![f64::NEG_INFINITY; truths.len()];
     for (index, &row) in partly.iter().enumerate() {
         log_clamped[row] = clamped.log_evidence(index) + log_beliefs(model, rows.row(row), &truths[row]); // (1)
@@ -68,7 +65,72 @@ pub fn joint_log_likelihoods(
         // No probability is above 1, whatever rounding says.
         Some((log_weight - posteriors.log_evidence(row)).min(0.0))
     };
-    Some((0..truths.len()).map(likelihood).collect())
+    Ok(Some((0..truths.len()).map(likelihood).collect()))
+}
+
+/// A probability below this has lost digits, or is none at all though it is not impossible. It is taken from sums instead.
+const TINY: f64 = 1e-200;
+
+/// ln P(truth of the label | beliefs, rules) of every known cell, −∞ where that is impossible, `None` where the truth is unknown.
+///
+/// It is the logarithm of the marginal, and where that is too small for a number, (1) of [`joint_log_likelihoods`] with the label
+/// alone known, which takes another run of `infer`. The marginals of loopy propagation are taken as they are.
+///
+/// ```
+/// use prsl::metrics::label_log_likelihoods;
+/// use prsl::{BeliefMatrix, Evidence, JunctionTree, Model};
+///
+/// let model = Model::parse("label a\nrule 1e-200: a")?;
+/// let mut rows = BeliefMatrix::new(&model);
+/// rows.push_evidence(&Evidence::new().belief("a", [1e-200]))?;
+/// let engine = JunctionTree::compile(&model)?;
+/// let posteriors = engine.infer_batch(&rows);
+/// let found = label_log_likelihoods(&rows, &[vec![Some(0)]], &posteriors, |rows| engine.infer_batch(rows))?;
+/// assert!((found[0][0].expect("a truth") + 400.0 * 10_f64.ln()).abs() < 1e-9); // no number is as small as 1e-400
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub fn label_log_likelihoods(
+    rows: &BeliefMatrix,
+    truths: &[Truth],
+    posteriors: &Posteriors,
+    infer: impl Fn(&BeliefMatrix) -> Posteriors,
+) -> Result<Vec<Vec<Option<f64>>>> {
+    check(rows, truths, posteriors)?;
+    let model = &posteriors.model;
+    let marginal = |row: usize, (label, category)| {
+        posteriors.marginals(row).map_or(0.0, |it| it[model.block(LabelId::new(label)).start + category])
+    };
+    let of_row = |(row, truth): (usize, &Truth)| {
+        let log = |(label, category): (usize, &Option<usize>)| {
+            category.map(|category| marginal(row, (label, category)).ln().min(0.0))
+        };
+        truth.iter().enumerate().map(log).collect()
+    };
+    let mut found: Vec<Vec<Option<f64>>> = truths.iter().enumerate().map(of_row).collect();
+    if posteriors.engine() == Engine::Loopy {
+        return Ok(found);
+    }
+    let is_tiny = |row: usize, cell: (usize, usize)| {
+        posteriors.is_possible(row) && marginal(row, cell) < TINY && belief(model, rows.row(row), cell) > 0.0
+    };
+    let cells = |row: usize| known(&truths[row]).map(move |cell| (row, cell));
+    let tiny: Vec<_> = (0..truths.len()).flat_map(cells).filter(|&(row, cell)| is_tiny(row, cell)).collect();
+    let mut alone = rows.select(&tiny.iter().map(|&(row, _)| row).collect::<Vec<_>>());
+    for (index, &(_, (label, category))) in tiny.iter().enumerate() {
+        alone.observe(index, LabelId::new(label), CategoryId::new(category))?;
+    }
+    let alone = infer(&alone);
+    for (index, (row, cell)) in tiny.into_iter().enumerate() {
+        let log_sum = alone.log_evidence(index) + belief(model, rows.row(row), cell).ln(); // (1)
+        found[row][cell.0] = Some((log_sum - posteriors.log_evidence(row)).min(0.0));
+    }
+    Ok(found)
+}
+
+fn check(rows: &BeliefMatrix, truths: &[Truth], posteriors: &Posteriors) -> Result<()> {
+    check_rows(&posteriors.model, rows)?;
+    check_count("posteriors", posteriors.n_rows(), rows.n_rows())?;
+    check_truths(&posteriors.model, rows.n_rows(), truths)
 }
 
 fn is_partly_known(truth: &Truth) -> bool {
@@ -76,19 +138,22 @@ fn is_partly_known(truth: &Truth) -> bool {
 }
 
 /// These rows, with what is known of them observed.
-pub(super) fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> BeliefMatrix {
+pub(super) fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> Result<BeliefMatrix> {
     let mut clamped = rows.select(selected);
     for (index, &row) in selected.iter().enumerate() {
         for (label, category) in known(&truths[row]) {
-            clamped.observe(index, LabelId::new(label), CategoryId::new(category));
+            clamped.observe(index, LabelId::new(label), CategoryId::new(category))?;
         }
     }
-    clamped
+    Ok(clamped)
 }
 
 pub(super) fn log_beliefs(model: &Model, row: &[f64], truth: &Truth) -> f64 {
-    let belief = |(label, category)| row[model.block(LabelId::new(label)).start + category];
-    known(truth).map(|cell| belief(cell).ln()).sum()
+    known(truth).map(|cell| belief(model, row, cell).ln()).sum()
+}
+
+fn belief(model: &Model, row: &[f64], (label, category): (usize, usize)) -> f64 {
+    row[model.block(LabelId::new(label)).start + category]
 }
 
 /// The labels with a known truth, and it.

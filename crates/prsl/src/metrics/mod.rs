@@ -37,14 +37,41 @@ mod rules;
 
 pub use bootstrap::{Bootstrap, Intervals};
 pub use evaluation::{Evaluation, Predictions};
-pub use likelihood::joint_log_likelihoods;
+pub use likelihood::{joint_log_likelihoods, label_log_likelihoods};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use rules::{Average, RuleEffects};
 
+use crate::belief::{BeliefMatrix, check_length};
+use crate::error::{Error, Result};
+use crate::model::{Model, numbered};
 use crate::posterior::Engine;
 
 /// What is known to be true of a row: a category for each label, as its place in the label's list.
 pub type Truth = Vec<Option<usize>>;
+
+/// That there is a truth for each row, a cell in it for each label, and in the cell a category that there is.
+fn check_truths(model: &Model, n_rows: usize, truths: &[Truth]) -> Result<()> {
+    check_count("truths", truths.len(), n_rows)?;
+    for (row, truth) in truths.iter().enumerate() {
+        check_length("truth", "label", truth.len(), model.labels().len())?;
+        for (label, category) in model.labels().iter().zip(truth) {
+            if let Some(category) = category.filter(|&category| category >= label.n_categories()) {
+                let context = format!(" in the truths of row {}", row + 1);
+                return Err(Error::unknown_category(label.name(), &numbered(category), context, []));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// That rows have a belief for each category of the model.
+fn check_rows(model: &Model, rows: &BeliefMatrix) -> Result<()> {
+    check_length("belief", "category", rows.model().n_categories(), model.n_categories())
+}
+
+fn check_count(what: &'static str, given: usize, wanted: usize) -> Result<()> {
+    if given == wanted { Ok(()) } else { Err(Error::RowCount { what, given, wanted }) }
+}
 
 /// The log-likelihood of what is impossible: ln 1e-300.
 pub const IMPOSSIBLE: f64 = -690.775_527_898_213_7;

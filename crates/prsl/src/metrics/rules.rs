@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::likelihood::{clamped, log_beliefs};
-use super::{IMPOSSIBLE, Truth};
+use super::{IMPOSSIBLE, Truth, check_rows, check_truths};
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::typical::Typical;
@@ -87,6 +87,7 @@ impl RuleEffects {
     /// How far each rule moves marginals: the mean over rows of the largest change of any category's probability, against
     /// the answer without the rule. Rows that are impossible with or without it are left out.
     pub fn influences(&self, rows: &BeliefMatrix) -> Result<Vec<Average>> {
+        check_rows(self.model(), rows)?;
         let posteriors = self.tree.infer_batch(rows);
         let influence = |row: usize| {
             let Some(with) = posteriors.marginals(row) else { return Ok(Vec::new()) };
@@ -110,12 +111,9 @@ impl RuleEffects {
     /// so rows cost a run each, whatever the number of rules. Typical combinations, which (2) is without, are added to each sum. Only where Z = 0 (2) says nothing, and the rules of the conflict are
     /// left out one by one. A probability of 0 counts as in [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood):
     /// a rule that makes a truth impossible loses up to 690.
-    ///
-    /// # Panics
-    ///
-    /// If there is not a truth for each row, or a truth is not of the model.
     pub fn gains(&self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Vec<Average>> {
-        assert_eq!(rows.n_rows(), truths.len(), "a truth for each row");
+        check_rows(self.model(), rows)?;
+        check_truths(self.model(), rows.n_rows(), truths)?;
         let gain = |row: usize| {
             if truths[row].iter().all(Option::is_none) {
                 return Ok(Vec::new());
@@ -165,7 +163,7 @@ impl RuleEffects {
             return Ok(self.weights(rows.row(row), &assignment));
         }
         let log_beliefs = log_beliefs(self.model(), rows.row(row), &truths[row]);
-        let sums = self.sums(clamped(rows, truths, &[row]).row(0))?;
+        let sums = self.sums(clamped(rows, truths, &[row])?.row(0))?;
         let without = sums.without.iter().map(|log_sum| log_sum + log_beliefs).collect();
         Ok(Sums { log_sum: sums.log_sum + log_beliefs, without })
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::expression::Expression;
 use super::lex::{Kind, Sign, Token};
 use super::parse::{RESERVED, STATEMENTS};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, nearest, shortened};
 use crate::formula::{Atom, Formula};
 use crate::label::{CategoryId, Label, LabelId};
 use crate::names::{Bare, Names};
@@ -96,7 +96,7 @@ impl<'a> Cursor<'a> {
     /// "expected ..., found ...", with a suggestion where a keyword is misspelt.
     pub(super) fn expected(&self, what: &str) -> Diagnostic {
         let found = match self.kind() {
-            Kind::Word(word) | Kind::Quoted(word) => format!("`{word}`"),
+            Kind::Word(word) | Kind::Quoted(word) => format!("`{}`", shortened(word)),
             Kind::Number(number) => format!("the number {number}"),
             Kind::Sign(sign) => format!("`{}`", sign.text()),
             Kind::Comment | Kind::End => "the end of the statement".to_owned(),

@@ -62,9 +62,9 @@ impl Document {
         Self { typical_spans, ..self }
     }
 
-    /// A model as the text that it prints as.
-    pub fn of_model(model: &Model) -> Self {
-        Self::parse(&model.to_string()).expect("a printed model can be read")
+    /// A model as the text that it prints as; an error if that has more than [`MAX_BYTES`].
+    pub fn of_model(model: &Model) -> Result<Self> {
+        Self::parse(&model.to_string())
     }
 
     /// The text.

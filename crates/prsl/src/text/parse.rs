@@ -16,7 +16,7 @@ use crate::combination::{self, Combination};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::error::{Error, Result};
 use crate::expectation::{Comparison, Condition, Expectation, Given};
-use crate::formula::{Atom, Formula};
+use crate::formula::{Atom, Formula, Node};
 use crate::label::{CategoryId, Label, LabelId};
 use crate::model::{Model, check_label};
 use crate::names::{Bare, Names};
@@ -33,6 +33,8 @@ pub(super) const RESERVED: [&str; 14] = [
     "not", "and", "or", "xor", "in", "of", "true", "false", "at_least", "at_most", "exactly", "prior",
     "latent", "from",
 ];
+/// The reserved words that a statement may end in.
+const ENDING: [&str; 3] = ["true", "false", "latent"];
 /// A text with more errors than this is probably not a model at all.
 const MAX_ERRORS: usize = 200;
 
@@ -159,6 +161,35 @@ pub(super) fn document(source: &str) -> Result<Document> {
     Ok(document.with_typical_spans(typical.spans))
 }
 
+/// Whether a text has two implications behind each other that no parentheses keep apart.
+pub(crate) fn chains_implications(source: &str) -> bool {
+    let (tokens, _) = lex::tokens(source);
+    // For each bracket that is open, whether an implication has been there.
+    let mut seen = vec![false];
+    for token in tokens {
+        match token.kind {
+            Kind::Sign(Sign::OpenParen | Sign::OpenBrace) => seen.push(false),
+            Kind::Sign(Sign::CloseParen | Sign::CloseBrace) => {
+                seen.pop();
+                if seen.is_empty() {
+                    seen.push(false);
+                }
+            }
+            Kind::Sign(Sign::Implies | Sign::ImpliedBy) => {
+                let last = seen.last_mut().expect("the text itself is open");
+                if std::mem::replace(last, true) {
+                    return true;
+                }
+            }
+            Kind::Sign(Sign::Iff | Sign::Comma | Sign::Colon) => {
+                *seen.last_mut().expect("the text itself is open") = false;
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Reads a formula that stands alone.
 pub(crate) fn formula(source: &str, names: &Names<'_>) -> Result<Formula> {
     alone(source, names, |cursor| cursor.formula(), Error::Formula)
@@ -241,18 +272,26 @@ fn keyword(statement: &[Token]) -> Option<&'static str> {
     }
 }
 
-/// Whether the second token looks like a misspelt keyword where the first may end a statement.
+/// Whether the second token looks like a misspelt keyword where the first may end a statement and the third may go on with it.
 fn misspelt_keyword(tokens: &[Token]) -> bool {
-    let complete = matches!(
-        tokens[0].kind,
-        Kind::Word(_)
-            | Kind::Quoted(_)
-            | Kind::Number(_)
-            | Kind::Sign(Sign::CloseBrace | Sign::CloseParen | Sign::CloseBracket)
-    );
+    let is_complete = match &tokens[0].kind {
+        // A statement may end in a name or in one of these keywords, but not in an operator.
+        Kind::Word(word) => !RESERVED.contains(&word.as_str()) || ENDING.contains(&word.as_str()),
+        Kind::Quoted(_) | Kind::Number(_) => true,
+        Kind::Sign(sign) => matches!(sign, Sign::CloseBrace | Sign::CloseParen | Sign::CloseBracket),
+        _ => false,
+    };
+    // `rule3=yes` is an atom. No statement has a sign behind its keyword, but for expectations without evidence.
+    let goes_on = match tokens.get(2).map(|token| &token.kind) {
+        Some(Kind::Sign(sign)) => *sign == Sign::Then,
+        _ => true,
+    };
     match &tokens[1].kind {
         Kind::Word(word) => {
-            complete && !RESERVED.contains(&word.as_str()) && nearest(word, STATEMENTS).is_some()
+            is_complete
+                && goes_on
+                && !RESERVED.contains(&word.as_str())
+                && nearest(word, STATEMENTS).is_some()
         }
         _ => false,
     }
@@ -346,11 +385,14 @@ fn inhibitions(cursor: &mut Cursor<'_>) -> Parsed<NoisyOr> {
         let start = cursor.span().start;
         let (atom, negated) = cursor.atom()?;
         let probability = cursor.probability("the inhibition probability")?;
-        let n_categories = cursor.n_categories(&atom);
-        for category in (0..n_categories).map(CategoryId::new) {
-            if atom.contains(category) == negated {
-                continue;
+        let named: Vec<CategoryId> = match negated {
+            false => atom.categories().to_vec(),
+            true => {
+                let all = (0..cursor.n_categories(&atom)).map(CategoryId::new);
+                all.filter(|&category| !atom.contains(category)).collect()
             }
+        };
+        for category in named {
             if !seen.insert((atom.label(), category)) {
                 let named = cursor.names().qualified(&Atom::new(atom.label(), category));
                 return Err(Diagnostic::new(start..cursor.last_end(), format!("`{named}` is named twice"))
@@ -476,11 +518,28 @@ fn expectation_statement(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
         }
         Condition::Mpe(atoms)
     } else {
-        let atom = cursor.plain_atom()?;
-        Condition::Marginal(atom, comparison(cursor)?)
+        let formula = cursor.formula()?;
+        let comparison = comparison(cursor)?;
+        match marginal(cursor, &formula) {
+            Some(atom) => Condition::Marginal(atom, comparison),
+            None => Condition::Formula(formula, comparison),
+        }
     };
     cursor.finish("the next line")?;
     Ok(Expectation { given, condition })
+}
+
+/// The atom that a formula is, if it is one, or the negation of one that leaves a category.
+fn marginal(cursor: &Cursor<'_>, formula: &Formula) -> Option<Atom> {
+    match formula.nodes() {
+        [Node::Atom(atom)] => Some(atom.clone()),
+        [Node::Atom(atom), Node::Not(_)] => {
+            let categories = (0..cursor.n_categories(atom)).map(CategoryId::new);
+            let others = Atom::one_of(atom.label(), categories.filter(|&category| !atom.contains(category)));
+            (!others.categories().is_empty()).then_some(others)
+        }
+        _ => None,
+    }
 }
 
 /// `CATEGORY`, `label=category`, or `label ~ (p1, p2, ...)`

@@ -276,6 +276,9 @@ pub(crate) fn expectation(names: &Names<'_>, expectation: &Expectation) -> Strin
         Condition::Marginal(marginal, comparison) => {
             format!("{} {}", atom(names, marginal), self::comparison(*comparison))
         }
+        Condition::Formula(stated, comparison) => {
+            format!("{} {}", formula(names, stated), self::comparison(*comparison))
+        }
         Condition::Mpe(atoms) => {
             let atoms: Vec<_> = atoms.iter().map(|stated| atom(names, stated)).collect();
             format!("mpe {}", atoms.join(", "))
@@ -285,7 +288,8 @@ pub(crate) fn expectation(names: &Names<'_>, expectation: &Expectation) -> Strin
     format!("{given}=> {condition}")
 }
 
-fn comparison(comparison: Comparison) -> String {
+/// `> 0.6`
+pub(crate) fn comparison(comparison: Comparison) -> String {
     match comparison {
         Comparison::Greater(x) => format!("> {}", number(x)),
         Comparison::GreaterOrEqual(x) => format!(">= {}", number(x)),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rayon::prelude::*;
 
 use super::junction_tree::Limits;
-use super::junction_tree::runner::Pool;
+use super::junction_tree::account::{Account, Pool};
 use super::loopy::{Loopy, LoopySettings};
 use super::possible::Possible;
 use super::typical::Typical;

@@ -1,0 +1,112 @@
+//! What can be seen from how a formula is written: categories of one label that are to hold together, and chained implications.
+
+use std::collections::HashMap;
+
+use super::Severity;
+use super::report::Report;
+use crate::diagnostic::shortened;
+use crate::formula::{Atom, Formula, Node, NodeId};
+use crate::label::{CategoryId, LabelId};
+use crate::rule::RuleId;
+use crate::text::{self, print};
+
+/// Runs all of these checks; a rule that is always true or never has been reported already.
+pub(super) fn check(report: &mut Report<'_>, constant: &[bool]) {
+    let model = report.model();
+    for rule in model.rule_ids() {
+        let Some(formula) = model.rule(rule).formula() else { continue };
+        if !constant[rule.index()] {
+            exclusive_categories(report, rule, formula);
+        }
+        chained_implications(report, rule, formula);
+    }
+}
+
+/// `half -> parked & driving`: a part that never holds because a label has one category at a time.
+fn exclusive_categories(report: &mut Report<'_>, rule: RuleId, formula: &Formula) {
+    let conjunctions = formula.nodes().iter().filter_map(|node| match node {
+        Node::And(children) => Some(children),
+        _ => None,
+    });
+    let found = conjunctions.into_iter().find_map(|children| exclusive(report, formula, children));
+    let Some((label, literals)) = found else { return };
+    let label = report.model().label(label).name();
+    let literals: Vec<String> =
+        literals.into_iter().map(|id| print::formula(report.names(), &formula.part(id))).collect();
+    let (part, quoted) = (shortened(&literals.join(" & ")), report.quoted(rule));
+    let message =
+        format!("`{part}` in rule {quoted} never holds: label `{label}` has one category at a time");
+    let either = shortened(&literals.join(" | "));
+    let finding = report.add_rule(Severity::Warning, "exclusive-categories", rule, message);
+    finding.help = Some(format!("write `{either}` if either is meant, or remove what excludes the others"));
+}
+
+/// The literals of a conjunction that leave their label no category.
+fn exclusive(report: &Report<'_>, formula: &Formula, children: &[NodeId]) -> Option<(LabelId, Vec<NodeId>)> {
+    // What each label has left, and the literals that say so.
+    let mut left: HashMap<LabelId, (Vec<NodeId>, Vec<CategoryId>)> = HashMap::new();
+    for &id in children {
+        let Some((atom, holds)) = literal(formula, id) else { continue };
+        let n_categories = report.model().label(atom.label()).n_categories();
+        let all = || (Vec::new(), (0..n_categories).map(CategoryId::new).collect());
+        let (literals, categories) = left.entry(atom.label()).or_insert_with(all);
+        literals.push(id);
+        categories.retain(|&category| atom.contains(category) == holds);
+        if categories.is_empty() && literals.len() > 1 {
+            return Some((atom.label(), std::mem::take(literals)));
+        }
+    }
+    None
+}
+
+/// An atom, and whether it is to hold, if the node is one or the negation of one.
+fn literal(formula: &Formula, id: NodeId) -> Option<(&Atom, bool)> {
+    match &formula.nodes()[id.index()] {
+        Node::Atom(atom) => Some((atom, true)),
+        Node::Not(child) => match &formula.nodes()[child.index()] {
+            Node::Atom(atom) => Some((atom, false)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// `a -> b -> c`, which is `a -> (b -> c)`, where `(a -> b) -> c` may be meant.
+fn chained_implications(report: &mut Report<'_>, rule: RuleId, formula: &Formula) {
+    let nodes = formula.nodes();
+    let is_chain = |node: &&Node| match node {
+        Node::Implies(_, then) => matches!(nodes[then.index()], Node::Implies(..)),
+        Node::ImpliedBy(then, _) => matches!(nodes[then.index()], Node::ImpliedBy(..)),
+        _ => false,
+    };
+    let Some(chain) = nodes.iter().rev().find(is_chain) else { return };
+    let source = &report.document().source()[report.document().rule_span(rule)];
+    if !text::parse::chains_implications(&crate::json::formula_source(source)) {
+        return;
+    }
+    let part = |id: NodeId| {
+        let text = print::formula(report.names(), &formula.part(id));
+        let is_whole = matches!(nodes[id.index()], Node::Atom(_) | Node::Constant(_) | Node::Count(..));
+        shortened(&if is_whole { text } else { format!("({text})") })
+    };
+    let [read, other] = match chain {
+        Node::Implies(a, then) => match &nodes[then.index()] {
+            Node::Implies(b, c) => {
+                let [a, b, c] = [a, b, c].map(|&id| part(id));
+                [format!("{a} -> ({b} -> {c})"), format!("({a} -> {b}) -> {c}")]
+            }
+            _ => return,
+        },
+        Node::ImpliedBy(then, c) => match &nodes[then.index()] {
+            Node::ImpliedBy(a, b) => {
+                let [a, b, c] = [a, b, c].map(|&id| part(id));
+                [format!("({a} <- {b}) <- {c}"), format!("{a} <- ({b} <- {c})")]
+            }
+            _ => return,
+        },
+        _ => return,
+    };
+    let message = format!("the implications of rule {} are read as `{read}`", report.quoted(rule));
+    let finding = report.add_rule(Severity::Note, "chained-implication", rule, message);
+    finding.help = Some(format!("write these parentheses, or `{other}` if that is meant"));
+}
