@@ -135,7 +135,7 @@ fn marginals_and_explanations_of_a_wide_silence_contradicted_each_other() {
         ExplanationEngine::compile(&model, Limits::default(), SearchLimits::default())
             .unwrap()
             .top(&row, 1)
-            .pop(),
+            .into_best(),
         Loopy::compile(&model).unwrap().best_row(&row),
     ];
     for best in explained {
