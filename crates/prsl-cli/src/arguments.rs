@@ -49,7 +49,7 @@ enum Command {
     Explain(explain::Arguments),
     Evaluate(evaluate::Arguments),
     Calibrate(calibrate::Arguments),
-    Learn(learn::Arguments),
+    Learn(Box<learn::Arguments>),
     Plot(plot::Arguments),
     Export(export::Arguments),
     Demo(demo::Arguments),

@@ -14,8 +14,11 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 
+/// A table's name, and its columns.
+type Table = (&'static str, Vec<(&'static str, ArrayRef)>);
+
 /// Columns as the target's model has them: the labels `a` (yes or no), `b` (x, y or z) and `c,d` (1 or 2).
-fn columns() -> Result<Vec<(&'static str, Vec<(&'static str, ArrayRef)>)>, Box<dyn Error>> {
+fn tables() -> Result<Vec<Table>, Box<dyn Error>> {
     let kinds: DictionaryArray<Int16Type> = vec![Some("x"), None, Some("z")].into_iter().collect();
     let decimals = Decimal128Array::from(vec![Some(25), None, Some(100)]).with_precision_and_scale(10, 2)?;
     Ok(vec![
@@ -58,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("lz4-raw", Compression::LZ4_RAW),
         ("zstd", Compression::ZSTD(ZstdLevel::default())),
     ];
-    for (kind, columns) in columns()? {
+    for (kind, columns) in tables()? {
         let batch = RecordBatch::try_from_iter(columns)?;
         for (name, compression) in compressions {
             for (number, version) in [(1, WriterVersion::PARQUET_1_0), (2, WriterVersion::PARQUET_2_0)] {

@@ -367,7 +367,7 @@ fn preparing_ignored_max_seconds() {
     let line = |cell: &dyn Fn(usize) -> String| (0..500).map(cell).collect::<Vec<_>>().join(",") + "\n";
     let (mut beliefs, mut truth) = (names.join(",") + "\n", names.join(",") + "\n");
     for row in 0..40 {
-        let is_yes = |label: usize| (row * 7 + label * label) % 3 == 0;
+        let is_yes = |label: usize| (row * 7 + label * label).is_multiple_of(3);
         beliefs += &line(&|label| if is_yes(label) { "0.7" } else { "0.3" }.to_owned());
         truth += &line(&|label| u8::from(is_yes(label)).to_string());
     }

@@ -169,7 +169,7 @@ pub fn check(document: &Document) -> Vec<Finding> {
 /// ```
 /// use prsl::{Document, Limits, lint};
 ///
-/// let document = Document::parse("label a prior 0.3\nlabel b prior 0.1\nrule 0.9: a -> b\nexpect => a < 0.1\n")?;
+/// let document = Document::parse("label a prior 0.3\nlabel b prior 0.1\nrule 0.9: a -> b\nexpect => a > 0.5\n")?;
 /// let codes = |limits| lint::check_within(&document, limits).into_iter().map(|finding| finding.code).collect::<Vec<_>>();
 /// assert!(codes(Limits::default()).contains(&"failed-expectation"));
 /// assert!(codes(Limits { memory: 1 }).contains(&"not-checked"));
