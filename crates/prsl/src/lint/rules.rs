@@ -84,6 +84,9 @@ pub(super) fn check(report: &mut Report<'_>) -> Checked {
     Checked { constant: check.constant, hard, open }
 }
 
+/// What rules that may say the same have in common: their labels, their signature, and what they say if they are wide clauses.
+type Likeness = (Vec<LabelId>, Vec<bool>, Option<u64>);
+
 struct Check<'r, 'd> {
     report: &'r mut Report<'d>,
     logic: Logic<'d>,
@@ -213,7 +216,7 @@ impl<'d> Check<'_, 'd> {
     /// Rules over the same labels that say the same, or the opposite.
     fn duplicates(&mut self) {
         // Rules that a sample cannot tell apart; wide clauses are also kept apart by what they say, of which there may be very many.
-        let mut formulas: HashMap<(Vec<LabelId>, Vec<bool>, Option<u64>), Vec<RuleId>> = HashMap::new();
+        let mut formulas: HashMap<Likeness, Vec<RuleId>> = HashMap::new();
         let mut noisy_ors: HashMap<Vec<(LabelId, CategoryId, u64)>, RuleId> = HashMap::new();
         for rule in self.rule_ids() {
             if !self.speaks(rule) {
