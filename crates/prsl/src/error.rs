@@ -570,7 +570,7 @@ mod tests {
         ]
     }
 
-    const N_KINDS: usize = 40;
+    const N_KINDS: usize = 41;
 
     #[test]
     fn catalogue() {

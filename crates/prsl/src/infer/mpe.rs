@@ -6,6 +6,7 @@ use super::junction_tree::network::Split;
 use super::junction_tree::runner::{Aim, Answer, Compilation, Runner};
 use super::junction_tree::{Cost, Limits};
 use super::ordered::Ordered;
+use super::outcome::SMALLEST;
 use super::semiring::MaxProduct;
 use super::typical::Typical;
 use crate::belief::BeliefMatrix;
@@ -173,10 +174,12 @@ impl MaxProductTree {
 
     /// The ln weight of the second best explanation of a restricted row, and a choice of it that is not of the best.
     fn second(&self, row: &[f64], masses: &[f64], best: &MostProbable) -> Option<(f64, Choice)> {
-        let log_masses: Vec<f64> = masses.iter().map(|mass| mass.ln()).collect();
+        // Tiny masses have lost digits, or are any possible mass that is too small for a number.
+        let log_masses = match masses.iter().any(|&mass| mass > 0.0 && mass < SMALLEST) {
+            true => self.runner.log_masses(row),
+            false => masses.iter().map(|mass| mass.ln()).collect(),
+        };
         self.second_of(&log_masses, best)
-            // Perhaps it is only too small for a float.
-            .or_else(|| self.second_of(&self.runner.log_masses(row), best))
     }
 
     fn second_of(&self, log_masses: &[f64], best: &MostProbable) -> Option<(f64, Choice)> {

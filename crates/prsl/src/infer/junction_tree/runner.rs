@@ -442,19 +442,25 @@ impl<S: Semiring> Runner<S> {
 
     /// ln of every category's mass, for each label up to a constant: −∞ only where the category is impossible.
     pub(crate) fn log_masses(&self, row: &[f64]) -> Vec<f64> {
-        let mut workspace: Workspace<S::Log, 1> = self.workspace();
-        self.collect(&mut workspace, &[row]);
-        workspace.distribute(&self.plan, &self.leaves, Back::Rows);
-        let mut log_masses: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
-        for (label, leaf) in self.belief_leaves.iter().enumerate() {
-            let Some(leaf) = leaf else { continue };
-            let derivative = workspace.derivative(&self.plan.tables[*leaf]);
-            let block = self.model.block(LabelId::new(label));
-            for (log_mass, &state) in log_masses[block].iter_mut().zip(&self.states.of_category[label]) {
-                *log_mass += S::Log::ln(derivative[state][0]);
-            }
-        }
-        log_masses
+        self.log.with(
+            || self.workspace(),
+            |workspace| {
+                self.collect(workspace, &[row]);
+                workspace.distribute(&self.plan, &self.leaves, Back::Rows);
+                let mut log_masses: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
+                for (label, leaf) in self.belief_leaves.iter().enumerate() {
+                    let Some(leaf) = leaf else { continue };
+                    let derivative = workspace.derivative(&self.plan.tables[*leaf]);
+                    let block = self.model.block(LabelId::new(label));
+                    for (log_mass, &state) in
+                        log_masses[block].iter_mut().zip(&self.states.of_category[label])
+                    {
+                        *log_mass += S::Log::ln(derivative[state][0]);
+                    }
+                }
+                log_masses
+            },
+        )
     }
 
     /// The answers of up to `L` rows; `None` where something may have underflowed.
