@@ -24,11 +24,12 @@ const TIE: f64 = 1e-8;
 const NEVER: f64 = 1e-30;
 
 macro_rules! ensure {
-    ($holds:expr, $($message:tt)*) => {
-        if !$holds {
+    ($holds:expr, $($message:tt)*) => {{
+        let holds: bool = $holds;
+        if !holds {
             return Err(format!($($message)*));
         }
-    };
+    }};
 }
 
 /// Marginals and ln Z of the exact engines.

@@ -218,6 +218,24 @@ fn small_marginals_lost_digits_to_signs() {
     check_all(&Extreme { model, rows });
 }
 
+/// The rule about `b` makes `c=no` 1e43 times as probable as its belief, which is still next to nothing: the error of its
+/// difference of nearly equal numbers does not show in Z.
+#[test]
+fn errors_of_signs_hid_behind_beliefs_next_to_zero() {
+    let model = Model::parse(
+        "label a: c0, c1, c2, c3\nlabel b\nlabel c\nlabel d\n\
+         rule 1.4007038800335502e-56: b -> c\n\
+         noisy_or 0.9999999999999999: c 1.4423924501480248e-6, a=c0 0.8236922566741213, \
+         a=c2 0.9999999999999999, a=c3 0.999999999998685, d 0.9999999999986009, b 0.9999999999999999",
+    )
+    .unwrap();
+    let (tiny, third) = (6.7630228914146e-278, 0.3333333333333333);
+    let cells = [tiny, third, third, third, 1.0, tiny, 1.0, tiny, 0.5, 0.5].map(Some);
+    let mut rows = BeliefMatrix::new(&model);
+    (0..3).for_each(|_| rows.push(&cells, Normalize::Always).unwrap());
+    check_all(&Extreme { model, rows });
+}
+
 #[test]
 fn gibbs_sampling_found_no_start_in_a_silence_too_small_for_a_number() {
     let extreme = yes_no("label a\nlabel b\nnoisy_or 0: a 1e-200, b 1e-200", &[1.0, 1.0]);

@@ -1,5 +1,7 @@
 //! `prsl check`.
 
+use prsl_testkit::limits;
+
 use crate::runner::{Folder, WAREHOUSE};
 
 const QUESTIONABLE: &str = "\
@@ -68,23 +70,18 @@ fn json_models_are_checked_like_text() {
 
 #[test]
 fn what_is_not_decided_is_a_finding() {
-    let holes = 0..11;
-    let in_hole = |pigeon: usize, hole: usize| format!("p{pigeon}_{hole}");
-    let mut text = String::new();
-    for pigeon in 0..12 {
-        let somewhere: Vec<String> = holes.clone().map(|hole| in_hole(pigeon, hole)).collect();
-        somewhere.iter().for_each(|label| text.push_str(&format!("label {label} prior 0.5\n")));
-        text.push_str(&format!("rule 1: {}\n", somewhere.join(" | ")));
-        for (hole, other) in holes.clone().flat_map(|hole| (0..pigeon).map(move |other| (hole, other))) {
-            text.push_str(&format!("rule 1: !({} & {})\n", in_hole(pigeon, hole), in_hole(other, hole)));
-        }
-    }
-    let run = Folder::new(&[("pigeons.prsl", &text)]).prsl("check pigeons.prsl");
+    let hard = limits::clauses(300, 1278, "1");
+    let run = Folder::new(&[("hard.prsl", &hard)]).prsl("check hard.prsl");
     assert_eq!(run.code, 1, "{run}");
-    assert!(
-        run.stdout.contains("warning[not-decided]: whether the 738 rules of probability 0 or 1"),
-        "{run}"
-    );
+    let warning = "warning[not-decided]: whether the 1278 rules of probability 0 or 1";
+    assert!(run.stdout.contains(warning), "{run}");
+}
+
+#[test]
+fn inference_decides_where_the_solver_does_not() {
+    let run = Folder::new(&[("pigeons.prsl", &limits::pigeonhole(12))]).prsl("check pigeons.prsl");
+    assert_eq!(run.code, 1, "{run}");
+    assert!(run.stdout.contains("error[contradiction]: 738 rules contradict each other"), "{run}");
 }
 
 #[test]
@@ -95,7 +92,7 @@ fn an_empty_model_is_no_finding() {
 
 #[test]
 fn memory_is_advised_only_where_it_is_the_limit() {
-    let labels: Vec<String> = (0..40).map(|label| format!("l{label}")).collect();
+    let labels: Vec<String> = (0..30).map(|label| format!("l{label}")).collect();
     let declared: String = labels.iter().map(|label| format!("label {label}\n")).collect();
     let pairs = labels.iter().enumerate().flat_map(|(index, a)| labels[..index].iter().map(move |b| (a, b)));
     let dense: String = pairs.map(|(a, b)| format!("rule 0.9: {a} xor {b}\n")).collect();

@@ -126,6 +126,9 @@ impl JunctionTreePlan {
 /// Where there are signs, less than this share of a label's mass may be nothing but rounding.
 const TINY: f64 = 1e-12;
 
+/// The same for a category that everything else favors by more than this: its terms are larger than those of Z.
+const LARGE: f64 = 1e3;
+
 /// The largest relative error of a marginal, where doing a row again without signs is no great matter.
 const MAX_ERROR: f64 = 2e-10;
 
@@ -299,8 +302,10 @@ impl JunctionTree {
                 let total: f64 = answer.masses[block.clone()].iter().sum();
                 block.into_iter().all(|category| {
                     let (belief, mass) = (row[category], answer.masses[category]);
+                    // Terms far larger than those of Z have errors that do not show in sums that equal Z.
+                    let is_hidden = mass > LARGE * belief * total && mass < tiny * total;
                     belief == 0.0
-                        || mass > tiny * belief * total
+                        || (mass > tiny * belief * total && !is_hidden)
                         || (mass == 0.0 && self.excluded()[category])
                 })
             })

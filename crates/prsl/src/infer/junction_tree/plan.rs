@@ -39,11 +39,11 @@ pub(crate) struct At {
     pub(crate) out: u32,
 }
 
-/// All offsets of a loop over several variables, as sums of an outer and an inner part: two short lists in place
-/// of one long one.
+/// All offsets of a loop over several variables, as sums of three parts: three short lists in place of one long one.
 #[derive(Clone, Debug)]
 pub(crate) struct Loops {
-    pub(crate) outer: Vec<At>,
+    outermost: Vec<At>,
+    outer: Vec<At>,
     pub(crate) inner: Vec<At>,
 }
 
@@ -695,31 +695,51 @@ impl Table {
 impl Loops {
     /// How many numbers it takes to list the offsets.
     fn n_offsets(&self) -> usize {
-        self.outer.len() + self.inner.len()
+        self.outermost.len() + self.outer.len() + self.inner.len()
     }
 
     /// How many offsets there are.
     pub(crate) fn len(&self) -> usize {
-        self.outer.len() * self.inner.len()
+        self.outermost.len() * self.outer.len() * self.inner.len()
+    }
+
+    /// All but the inner part of the offsets, in order.
+    #[inline]
+    pub(crate) fn outer(&self) -> impl Iterator<Item = At> + '_ {
+        self.outermost.iter().flat_map(|x| self.outer.iter().map(move |y| x.plus(y)))
     }
 
     /// The loop over all combinations of the digits, the last fastest.
     fn new(digits: &[Vec<At>]) -> Self {
         const INNER: usize = 256;
-        let mut split = digits.len();
-        let mut inner_size = 1;
-        while split > 0 && inner_size * digits[split - 1].len() <= INNER {
-            split -= 1;
-            inner_size *= digits[split].len();
+        const OUTER: usize = 4096;
+        let start = |end: usize, most: usize| {
+            let (mut start, mut size) = (end, 1);
+            while start > 0 && size * digits[start - 1].len() <= most {
+                start -= 1;
+                size *= digits[start].len();
+            }
+            start
+        };
+        let inner = start(digits.len(), INNER);
+        let outer = start(inner, OUTER);
+        Self {
+            outermost: combinations(&digits[..outer]),
+            outer: combinations(&digits[outer..inner]),
+            inner: combinations(&digits[inner..]),
         }
-        Self { outer: combinations(&digits[..split]), inner: combinations(&digits[split..]) }
+    }
+}
+
+impl At {
+    #[inline]
+    fn plus(&self, other: &At) -> At {
+        At { a: self.a + other.a, b: self.b + other.b, out: self.out + other.out }
     }
 }
 
 fn combinations(digits: &[Vec<At>]) -> Vec<At> {
     digits.iter().fold(vec![At { a: 0, b: 0, out: 0 }], |all, digit| {
-        all.iter()
-            .flat_map(|x| digit.iter().map(|y| At { a: x.a + y.a, b: x.b + y.b, out: x.out + y.out }))
-            .collect()
+        all.iter().flat_map(|x| digit.iter().map(|y| x.plus(y))).collect()
     })
 }

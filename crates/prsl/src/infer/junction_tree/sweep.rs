@@ -553,7 +553,7 @@ fn join_in<S: Semiring, const L: usize>(
     across: &[At],
 ) -> Lane<L> {
     let mut largest = [0.0; L];
-    for (o, slots) in along.outer.iter().zip(out.chunks_exact_mut(along.inner.len())) {
+    for (o, slots) in along.outer().zip(out.chunks_exact_mut(along.inner.len())) {
         for (i, slot) in along.inner.iter().zip(slots) {
             let (a, b) = (&a[(o.a + i.a) as usize..], &b[(o.b + i.b) as usize..]);
             let mut sum = [S::ZERO; L];
@@ -624,7 +624,7 @@ fn join_back_in<S: Semiring, const L: usize, const A: bool, const B: bool>(
         d_b.fill([S::ZERO; L]);
     }
     let n = along.inner.len();
-    for ((o, xs), d_xs) in along.outer.iter().zip(a.chunks_exact(n)).zip(d_a.chunks_exact_mut(n)) {
+    for ((o, xs), d_xs) in along.outer().zip(a.chunks_exact(n)).zip(d_a.chunks_exact_mut(n)) {
         for ((i, x), d_x) in along.inner.iter().zip(xs).zip(d_xs) {
             let (at_b, at_out) = ((o.b + i.b) as usize, (o.out + i.out) as usize);
             let mut sum = [S::ZERO; L];
@@ -656,12 +656,12 @@ fn or<S: Semiring, const L: usize>(
     summed: &Loops,
 ) {
     out.fill([S::ZERO; L]);
-    for o in &kept.outer {
+    for o in kept.outer() {
         for i in &kept.inner {
             let (at_a, at_b) = ((o.a + i.a) as usize, (o.b + i.b) as usize);
             let slot = &mut out[(o.out + i.out) as usize];
             let mut sum = *slot;
-            for p in &summed.outer {
+            for p in summed.outer() {
                 for q in &summed.inner {
                     add_product::<S, L>(
                         &mut sum,
@@ -686,11 +686,11 @@ fn or_back<S: Semiring, const L: usize>(
 ) {
     d_a.fill([S::ZERO; L]);
     d_b.fill([S::ZERO; L]);
-    for o in &kept.outer {
+    for o in kept.outer() {
         for i in &kept.inner {
             let (at_a, at_b) = ((o.a + i.a) as usize, (o.b + i.b) as usize);
             let d = result[(o.out + i.out) as usize];
-            for p in &summed.outer {
+            for p in summed.outer() {
                 for q in &summed.inner {
                     let (at_a, at_b) = (at_a + (p.a + q.a) as usize, at_b + (p.b + q.b) as usize);
                     add_product::<S, L>(&mut d_a[at_a], &d, &b[at_b]);
