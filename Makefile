@@ -2,14 +2,14 @@
 
 .PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
 
-all: lint test doc
+all: test
 
 ## Writes a model and a table of sensor beliefs, checks, predicts and explains.
 demo:
 	cargo run -p prsl-cli -- demo target/demo
 
-## Everything that has to pass.
-test: test-rust test-python test-oracles
+## Everything that has to pass: formatting, lints and documentation included.
+test: lint test-rust doc test-python test-oracles
 
 test-rust:
 	cargo test --workspace
@@ -23,7 +23,7 @@ test-oracles:
 	bash tests/oracles/run
 
 ## The same with tests that take minutes, and ten minutes of fuzzing a target.
-test-all: test test-long test-extremes lint doc fuzz
+test-all: test test-long test-extremes fuzz
 
 test-long:
 	cargo test --release -p prsl --test learn -- --ignored

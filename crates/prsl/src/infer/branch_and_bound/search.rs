@@ -156,8 +156,16 @@ struct Sums {
     sums: Vec<(f64, usize, usize)>,
     /// Every sum that is not listed is at least this.
     others: f64,
-    /// Every part so far: its labels, its assignments, and the sums before it.
-    parts: Vec<(Vec<usize>, Vec<(f64, Vec<usize>)>, Vec<(usize, usize)>)>,
+    parts: Vec<Summed>,
+}
+
+/// A part of the model that is in the sums.
+struct Summed {
+    labels: Vec<usize>,
+    /// What was found for the part: costs, and categories of its labels.
+    list: Vec<(f64, Vec<usize>)>,
+    /// The sums before the part: which of the sums before that, and which assignment of the part before.
+    before: Vec<(usize, usize)>,
 }
 
 impl Sums {
@@ -191,14 +199,15 @@ impl Sums {
             }
         }
         let before = std::mem::replace(&mut self.sums, combined);
-        self.parts.push((labels, list, before.into_iter().map(|(_, sum, one)| (sum, one)).collect()));
+        let before = before.into_iter().map(|(_, sum, one)| (sum, one)).collect();
+        self.parts.push(Summed { labels, list, before });
     }
 
     /// The assignments behind the sums; labels outside of all parts are as in `decided`.
     fn assignments(self, decided: Vec<usize>) -> impl Iterator<Item = (f64, Vec<usize>)> {
         self.sums.into_iter().map(move |(cost, mut sum, mut one)| {
             let mut assignment = decided.clone();
-            for (labels, list, before) in self.parts.iter().rev() {
+            for Summed { labels, list, before } in self.parts.iter().rev() {
                 labels.iter().zip(&list[one].1).for_each(|(&label, &category)| assignment[label] = category);
                 (sum, one) = before[sum];
             }
