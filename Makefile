@@ -74,13 +74,14 @@ peers:
 study:
 	cargo run --release -p prsl-bench --bin study -- --out target/study $(STUDY)
 
-## Needs a nightly compiler and cargo-fuzz. The seeds of `parquet` are binary files, and written anew.
+## Fuzzing on the compiler that builds everything else. The seeds of `parquet` are binary files, and written anew.
 FUZZ_SECONDS ?= 600
 fuzz:
+	cargo fuzz --version || cargo install cargo-fuzz
 	cargo run -p prsl-data --example parquet_seeds -- fuzz/seeds/parquet
 	for target in parse formula json export csv parquet arff exact loopy sampler branch_and_bound; do \
 	    mkdir -p fuzz/corpus/$$target; \
-	    cargo +nightly fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+	    RUSTC_BOOTSTRAP=1 cargo fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \
 	done
 

@@ -3,6 +3,8 @@
 //! Loopy propagation counts evidence twice where it can go round in a circle. The shortest circles are two rules that
 //! share two labels, such as `a -> b` and `b -> a`; as one table they are no circle at all.
 
+use std::collections::HashMap;
+
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::infer::outcome::Outcome;
 use crate::infer::semiring::SumProduct;
@@ -55,40 +57,66 @@ pub(super) fn merged(factors: &Factors) -> Vec<Group> {
     let mut widest_first = apart(factors);
     widest_first.sort_by_key(|group| std::cmp::Reverse(group.scope.len()));
     let mut groups: Vec<Group> = Vec::new();
-    // The groups that speak about each label.
-    let mut speaking: Vec<Vec<usize>> = vec![Vec::new(); factors.model.labels().len()];
+    let mut hosts =
+        Hosts { same: HashMap::new(), wider: vec![Vec::new(); factors.model.labels().len()], n_wider: 0 };
     for group in widest_first {
-        if let Some(host) = host(factors, &groups, &speaking, &group) {
-            groups[host].rules.extend(group.rules);
-            continue;
+        match hosts.find(factors, &groups, &group) {
+            Some(host) => groups[host].rules.extend(group.rules),
+            None => {
+                hosts.same.insert(sorted(&group.scope), groups.len());
+                groups.push(group);
+            }
         }
-        for label in &group.scope {
-            speaking[label.index()].push(groups.len());
-        }
-        groups.push(group);
     }
     groups.into_iter().map(|group| with_tables(factors, group)).collect()
 }
 
-/// The group with the smallest table that speaks about all labels of a rule.
-///
-/// A rule about one label closes no circle: it joins a table that is one anyway, and makes none.
-fn host(factors: &Factors, groups: &[Group], speaking: &[Vec<usize>], rule: &Group) -> Option<usize> {
-    let rarest = rule.scope.iter().min_by_key(|label| speaking[label.index()].len())?;
-    let is_table = |group: &Group| {
-        let is_logical = matches!(factors.list[group.rules[0]].shape, Shape::Logical(_));
-        group.rules.len() > 1 || is_logical && size(factors, group) <= SMALL_TABLE
-    };
-    let fits = |&&index: &&usize| {
-        let group = &groups[index];
-        size(factors, group) <= MAX_TABLE
-            && (rule.scope.len() > 1 || group.scope.len() == 1 || is_table(group))
-            && rule.scope.iter().all(|label| group.scope.contains(label))
-    };
-    let smallest = |&&a: &&usize, &&b: &&usize| {
-        size(factors, &groups[a]).total_cmp(&size(factors, &groups[b])).then(a.cmp(&b))
-    };
-    speaking[rarest.index()].iter().filter(fits).min_by(smallest).copied()
+/// Where to find the groups that a rule may join. Rules come widest first.
+struct Hosts {
+    /// The group about exactly these labels, in ascending order.
+    same: HashMap<Vec<LabelId>, usize>,
+    /// For each label the groups about it that have more labels than the rules that come now.
+    wider: Vec<Vec<usize>>,
+    /// How many groups are in these lists.
+    n_wider: usize,
+}
+
+impl Hosts {
+    /// The group with the smallest table that speaks about all labels of a rule.
+    ///
+    /// A rule about one label closes no circle: it joins a table that is one anyway, and makes none.
+    fn find(&mut self, factors: &Factors, groups: &[Group], rule: &Group) -> Option<usize> {
+        let is_wider = |group: &&Group| group.scope.len() > rule.scope.len();
+        for group in groups[self.n_wider..].iter().take_while(is_wider) {
+            group.scope.iter().for_each(|label| self.wider[label.index()].push(self.n_wider));
+            self.n_wider += 1;
+        }
+        let has_table = |index: &usize| size(factors, &groups[*index]) <= MAX_TABLE;
+        if let Some(&same) = self.same.get(&sorted(&rule.scope)).filter(|index| has_table(index)) {
+            return Some(same);
+        }
+        let is_table = |group: &Group| {
+            let is_logical = matches!(factors.list[group.rules[0]].shape, Shape::Logical(_));
+            group.rules.len() > 1 || is_logical && size(factors, group) <= SMALL_TABLE
+        };
+        let fits = |&&index: &&usize| {
+            let group = &groups[index];
+            has_table(&index)
+                && (rule.scope.len() > 1 || is_table(group))
+                && rule.scope.iter().all(|label| group.scope.contains(label))
+        };
+        let smallest = |&&a: &&usize, &&b: &&usize| {
+            size(factors, &groups[a]).total_cmp(&size(factors, &groups[b])).then(a.cmp(&b))
+        };
+        let rarest = rule.scope.iter().min_by_key(|label| self.wider[label.index()].len())?;
+        self.wider[rarest.index()].iter().filter(fits).min_by(smallest).copied()
+    }
+}
+
+fn sorted(scope: &[LabelId]) -> Vec<LabelId> {
+    let mut scope = scope.to_vec();
+    scope.sort_unstable();
+    scope
 }
 
 fn size(factors: &Factors, group: &Group) -> f64 {
