@@ -197,15 +197,13 @@ impl Case {
 
     /// The slope in one parameter, from values at and below it.
     fn slope_from_below(&mut self, at: usize) -> f64 {
-        let x = self.parameters[at];
+        // Terms may be as steep as 1e5, and cancel: steps are short.
+        let (x, h) = (self.parameters[at], 1e-7);
         let all: Vec<usize> = (0..self.rows.n_rows).collect();
         let mut below = |by: f64| {
             self.parameters[at] = x - by;
             self.problem.value(&self.parameters, &self.rows, &all)
         };
-        // Steep means that something is near 0: short steps.
-        let steepness = (below(0.0) - below(2e-5)).abs() / 2e-5;
-        let h = 2e-5 / (1.0 + steepness / 100.0);
         let values = [0.0, 1.0, 2.0, 3.0].map(|steps| below(steps * h));
         self.parameters[at] = x;
         (11.0 * values[0] - 18.0 * values[1] + 9.0 * values[2] - 2.0 * values[3]) / (6.0 * h)
