@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Parser;
 use prsl_testkit::limits;
 
@@ -169,23 +169,19 @@ fn measure(arguments: &Arguments, index: usize, line: &Line) -> Result<Measured>
         std::thread::sleep(Duration::from_millis(1));
     };
     let time = start.elapsed();
-    ensure!(status.code().is_some(), "the command was killed by a signal");
-    Ok(Measured { outcome: outcome(&out, &err)?, time, peak })
+    let code = status.code().context("the command was killed by a signal")?;
+    Ok(Measured { outcome: outcome(code, &out, &err)?.to_owned(), time, peak })
 }
 
 /// What came out, in a few words.
-fn outcome(out: &Path, err: &Path) -> Result<String> {
+fn outcome(code: i32, out: &Path, err: &Path) -> Result<&'static str> {
     let (out, err) = (std::fs::read_to_string(out)?, std::fs::read_to_string(err)?);
-    let words = if err.contains("more than the limit") && out.is_empty() {
-        "refused"
-    } else if out.contains("not-decided") || out.contains("not decided") || err.contains("not decided") {
-        "not decided"
-    } else if err.contains("error") {
-        "error"
-    } else if out.contains("converged") || err.contains("loopy") {
-        "answered, loopy"
-    } else {
-        "answered"
-    };
-    Ok(words.to_owned())
+    Ok(match code {
+        0 if out.contains(",loopy,") => "answered, loopy",
+        0 => "answered",
+        1 if out.contains("[not-decided]") => "not decided",
+        1 => "decided: a contradiction",
+        _ if err.contains("more than the limit") => "refused",
+        _ => "an error",
+    })
 }
