@@ -101,7 +101,7 @@ const HEAD: &str = "\
 
 Every command says what it cannot do before it tries for long. The table shows commands on models near the limits: what is wanted,
 what comes out, wall time and peak resident memory of the whole command on one thread, reading and writing included. Two rows of
-beliefs each. `make bench-limits` writes this page; a test for each line counts work instead of time.
+beliefs each. `make bench-limits` writes this page. Tests count work instead of time; the lines about `--top` and `simulate` have none yet.
 
 | model | command | wanted | outcome | seconds | peak MB |
 |---|---|---|---|---|---|

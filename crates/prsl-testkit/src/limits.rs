@@ -78,7 +78,7 @@ pub fn grid(width: usize) -> String {
     text
 }
 
-/// So many noisy-or rules, each over all `n` labels.
+/// `n_rules` noisy-or rules, each over all `n` labels.
 pub fn wide_noisy_ors(n_rules: usize, n: usize) -> String {
     let mut rng = generator();
     let mut text = labels(n);

@@ -129,7 +129,7 @@ pub enum Error {
         /// How many rows there are.
         wanted: usize,
     },
-    /// A row that there is not.
+    /// A row number beyond the last row.
     #[error("row {} was asked for, and there {}", row + 1, there_are(*.n_rows))]
     UnknownRow {
         /// The row, from 0.
