@@ -1,34 +1,34 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`.
+# `make demo` and `make test` work on a fresh machine.
 
 .PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
 
 all: test
 
-## Writes a model and a table of sensor beliefs, checks, predicts and explains.
+## Runs the demo, and leaves its files in target/demo.
 demo:
 	cargo run -p prsl-cli -- demo target/demo
 
-## Everything that has to pass: formatting, lints and documentation included.
+## All checks: formatting, lints, tests, documentation, Python package and oracles.
 test: lint test-rust doc test-python test-oracles
 
 test-rust:
 	cargo test --workspace
 
-## The Python package: its wheel, in a virtual environment of its own.
+## Tests of the Python package: installs its wheel in a separate virtual environment.
 test-python:
 	bash python/run-tests
 
-## pyAgrum and ProbLog on what prsl exports, in a virtual environment of their own.
+## Compares pyAgrum and ProbLog on exported models, in a separate virtual environment.
 test-oracles:
 	bash tests/oracles/run
 
-## The same with tests that take minutes, and ten minutes of fuzzing a target.
+## The same with tests that take minutes, and ten minutes of fuzzing per target.
 test-all: test test-long test-extremes fuzz
 
 test-long:
 	cargo test --release -p prsl --test learn -- --ignored
 
-## 100,000 models with extreme numbers against an oracle in higher precision; `make test` tries 2,000 of them.
+## Checks 100,000 models with extreme numbers against a high-precision oracle; `make test` checks 2,000 of them.
 test-extremes:
 	PRSL_EXTREMES=100000 cargo test --release -p prsl --test extremes
 
@@ -39,42 +39,42 @@ lint:
 doc:
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-## Time per row and compile time, on the shared golden models where they are, and on simulated ones.
+## Time per row and compile time, on the authors' models if available, and on simulated ones.
 bench:
 	cargo bench -p prsl
 
-## Learning on the paper's datasets, where their beliefs are: accuracy and log-likelihood on rows that were not learned from.
+## Learning on the paper's datasets, if available: accuracy and log-likelihood on test rows (docs/learning.md).
 bench-learning:
 	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
 
-## Time and peak memory of commands on models at the limits: docs/limits.md.
+## Time and peak memory of commands on very large models; writes docs/limits.md.
 bench-limits:
 	cargo build --release -p prsl-cli
 	cargo run --release -p prsl-bench --bin limits -- target/release/prsl
 
-## What a million rows take through NumPy, beside the library's own time.
+## Time for a million rows through NumPy, compared with the library's own time.
 bench-python:
 	cargo build --release -p prsl-bench --bin throughput
 	bash python/venv release
 	target/python-venv/bin/python bench/python/throughput.py $$(target/release/throughput)
 
-## The paper's benchmark, about an hour: target/benchmark/report.html. `make benchmark BENCHMARK=--quick` for a first impression.
+## The paper's benchmark, about an hour: target/benchmark/report.html (docs/benchmark.md). `BENCHMARK=--quick` is faster.
 benchmark:
 	bash bench/paper/run $(BENCHMARK)
 
-## The tutorials as notebooks with their output: target/notebooks.
+## Converts the tutorials to notebooks with output: target/notebooks.
 notebooks:
 	bash docs/tutorials/notebooks
 
-## The same questions asked of pyAgrum, pgmpy, toulbar2 and ProbLog; `bench/peers/run --quick` for a first impression.
+## Comparison with pyAgrum, pgmpy, toulbar2 and ProbLog; writes docs/peers.md. `bench/peers/run --quick` is faster.
 peers:
 	bash bench/peers/run
 
-## The paper's simulation study, repeated: target/study/report.html. `make study STUDY=--quick` for a first impression.
+## The paper's simulation study: target/study/report.html (docs/study.md). `make study STUDY=--quick` is faster.
 study:
 	cargo run --release -p prsl-bench --bin study -- --out target/study $(STUDY)
 
-## Fuzzing on the compiler that builds everything else. The seeds of `parquet` are binary files, and written anew.
+## Fuzzing with the stable compiler. The seeds of `parquet` are binary files, and generated each time.
 FUZZ_SECONDS ?= 600
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz

@@ -198,7 +198,7 @@ class PyAgrumSplit(PyAgrum):
 
 
 class PyAgrumBest(PyAgrum):
-    """Exact most probable explanation."""
+    """Exact most probable assignment."""
 
     def build(self) -> Any:
         return self.observe_rules(pyagrum.LazyPropagation(self.bayes_net()))
@@ -319,7 +319,7 @@ class ProbLog:
 
 
 class Toulbar2:
-    """Exact most probable explanation, a new problem for every row; the clock runs during `Solve` only."""
+    """Exact most probable assignment, a new problem for every row; the clock runs during `Solve` only."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -357,7 +357,7 @@ class Toulbar2Incremental(Toulbar2):
     """The same with rules that are preprocessed once, and beliefs that come and go with the row.
 
     Values and variables must not be eliminated beforehand, as beliefs may want them back. With `elimDegree` or
-    `preprocessFunctional` left on, toulbar2 was seen to end with explanations that are not the best.
+    `preprocessFunctional` left on, toulbar2 was seen to end with assignments that are not the best.
     """
 
     def __init__(self, case: Case):
@@ -426,7 +426,7 @@ def best_tolerance(case: Case) -> float:
 
 
 def check_best(case: Case, row: int, actual: list[int], run: dict[str, Any], answer: dict[str, Any]) -> None:
-    """Raises if one explanation is better than the other by more than toulbar2 can tell."""
+    """Raises if one assignment is better than the other by more than toulbar2 can tell."""
     tolerance = best_tolerance(case)
     theirs, ours = (case.log_weight(case.rows[row], best) for best in (actual, answer["assignment"]))
     proven = answer["final"]
@@ -540,7 +540,7 @@ def run(peer: Peer, case: Case, budget: float, max_rows: int, limit: int) -> Out
 
 
 def check_among_peers(peer: Peer, case: Case, outcome: Outcome, earlier: dict[str, tuple[str, list[list]]]) -> None:
-    """Ends the program if two tools find explanations of different weight, whatever prsl says."""
+    """Ends the program if two tools find assignments of different weight, whatever prsl says."""
     name, answers = earlier.setdefault(case.name, (peer.name, outcome.answers))
     for row, (ours, theirs) in enumerate(zip(outcome.answers, answers)):
         weights = [case.log_weight(case.rows[row], best) for best in (ours, theirs)]
@@ -553,7 +553,7 @@ def patience(peer: Peer, quick: bool) -> tuple[float, int, int, int]:
     if quick:
         return 0.5, 20, 4, 5
     if issubclass(peer.tool, Toulbar2):
-        return math.inf, 100, 200, 1000  # every explanation is compared
+        return math.inf, 100, 200, 1000  # every assignment is compared
     return 3.0, 100, 30, 60
 
 
@@ -572,7 +572,7 @@ def main() -> None:
     parser.add_argument("--labels", nargs="+", type=int, help="only models of these sizes")
     arguments = parser.parse_args()
     cases = [Case(**json.loads(path.read_text())) for path in sorted((arguments.folder / "models").glob("*.json"))]
-    results, explanations = [], {}
+    results, assignments = [], {}
     for peer in PEERS:
         asked = [case for case in cases if peer.question in case.questions and case.n_labels <= peer.max_labels]
         if peer.question not in arguments.questions:
@@ -589,7 +589,7 @@ def main() -> None:
                 line = f"{case.name}: {peer.question}: {peer.name}: {shown}; {outcome.note}"
                 print(line, file=sys.stderr, flush=True)
                 if peer.question == "mpe" and outcome.answers:
-                    check_among_peers(peer, case, outcome, explanations)
+                    check_among_peers(peer, case, outcome, assignments)
                 results.append(
                     {
                         "question": peer.question,

@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Three classifiers and what an expert knows
+# # Three classifiers and expert rules
 #
-# A camera says what somebody does, a shoe sensor what the feet do, a wrist sensor where the hands are. Each gives
-# probabilities, and each is sometimes wrong. An expert knows three rules.
+# A camera recognizes the activity of a worker, a shoe sensor the feet, and a wrist sensor the hands. Each gives
+# probabilities, and each is sometimes wrong. An expert provides three rules.
 
 # %%
 import numpy as np
@@ -22,7 +22,7 @@ rule 1 gait_is_walking: walking <-> gait
 model
 
 # %% [markdown]
-# The beliefs of the classifiers about two moments, and what becomes of them:
+# The beliefs of the classifiers at two moments, and the posterior:
 
 # %%
 beliefs = {
@@ -35,14 +35,14 @@ posterior
 
 # %%
 print(posterior["activity"].round(3))
-print(posterior.explanations)
-assert posterior.explanations[0] == {"activity": "overhead", "feet": "standing", "hands": "high"}
+print(posterior.assignments)
+assert posterior.assignments[0] == {"activity": "overhead", "feet": "standing", "hands": "high"}
 assert posterior["activity"][0, 2] > beliefs["activity"][0, 2]  # the rules agree with the camera, and make it surer
 
 # %% [markdown]
 # ## Rules from the authors' R code
 #
-# There, `A, B <- !C, D` is: if not C and D, then A or B. Several categories of one label unite, as they should.
+# In that code, `A, B <- !C, D` means: if not C and D, then A or B. Several categories of one label are a disjunction.
 
 # %%
 ours = from_r("overhead, normal <- standing, !low")
@@ -53,8 +53,8 @@ assert longer.rules[-1].text == "overhead | normal <- standing & !low"
 # %% [markdown]
 # ## From scikit-learn
 #
-# `predict_proba` of any classifier is a belief. Here three classifiers see one noisy feature each, and the rule that two of the
-# labels are the same is worth as much as more data.
+# `predict_proba` of any classifier is a belief. Here three classifiers see one noisy feature each. The rule that two labels
+# are equal improves the predictions as much as more data would.
 
 # %%
 from sklearn.linear_model import LogisticRegression

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # A label that nobody was trained for
+# # Zero-shot: a label without a trained classifier
 #
-# Strain is a label that no classifier knows and no row is annotated with. Rules alone say what it follows from.
+# Strain is a label without a classifier and without annotated rows. Only rules define when it holds.
 
 # %%
 import numpy as np
@@ -31,8 +31,8 @@ print(posterior["strain"].round(2))
 assert posterior["strain"][0].argmax() == 2 and posterior["strain"][1].argmax() == 0
 
 # %% [markdown]
-# Later somebody builds a sensor for strain. It is plugged in while everything else stays as it is; and where the wrist sensor
-# breaks, its label is simply left out of the beliefs.
+# Later a sensor for strain is added; nothing else changes. If the wrist sensor breaks, its label is left out of the
+# beliefs.
 
 # %%
 plugged = model.edit().plug("strain", "back sensor").build()

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Rules from data, where a third of the labels is missing
+# # Learning rules from incomplete labels
 #
-# Four classifiers of labels that depend on each other. Three out of ten truths are unknown, and one expert rule is known.
+# Four classifiers of labels that depend on each other. 30 % of the truths are unknown, and there is one expert rule.
 
 # %%
 import numpy as np
@@ -17,7 +17,7 @@ rain = np.where(storm, rng.random(n) < 0.9, rng.random(n) < 0.3)
 wet = np.where(rain, rng.random(n) < 0.95, rng.random(n) < 0.05)
 picnic = ~rain & ~storm & (rng.random(n) < 0.6)
 y = np.column_stack([storm, rain, wet, picnic]).astype(float)
-# Classifiers that are right more often than not, and too sure of it.
+# Classifiers that are mostly right, but overconfident.
 odds = 1.6 * (y - 0.5) + rng.normal(size=y.shape)
 beliefs = 1 / (1 + np.exp(-2 * odds))
 
@@ -42,7 +42,7 @@ assert together > alone + 0.05
 assert stacker.learned_.validation > stacker.learned_.base_alone
 
 # %% [markdown]
-# The rules in words, those first that the validation rows would miss most:
+# The rules as sentences, by decreasing gain on the validation set:
 
 # %%
 for gain, rule in sorted(zip(stacker.learned_.gains, stacker.model_.rules), key=lambda pair: -pair[0])[:5]:
@@ -53,7 +53,7 @@ LearningCurveDisplay.from_estimator(stacker)
 ReliabilityDisplay.from_estimator(stacker, beliefs[test], y[test].astype(int))
 
 # %% [markdown]
-# The expert reads the file, changes it, and learning goes on from there.
+# An expert can edit the file, and learning can continue from it.
 
 # %%
 stacker.model_.save("weather.prsl")

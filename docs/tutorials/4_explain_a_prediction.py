@@ -1,7 +1,7 @@
 # %% [markdown]
-# # Why?
+# # Explain a prediction
 #
-# Which rule moved which label, and which rules everything else speaks against.
+# An explanation shows which rule changed which label, and which rules conflict with the evidence.
 
 # %%
 import prsl
@@ -25,7 +25,7 @@ print(explanation)
 assert explanation.possible and explanation.best is not None
 
 # %% [markdown]
-# The camera is sure of walking, the shoe sensor of standing: the hard rule has to decide against one of them.
+# The camera is certain of walking, the shoe sensor of standing. The hard rule contradicts one of them.
 
 # %%
 for rule in explanation.rules:
@@ -34,7 +34,7 @@ assert [rule["name"] for rule in explanation.conflicts] == ["gait_is_walking"]
 InfluenceDisplay.from_predictions(explanation)
 
 # %% [markdown]
-# Evidence that the hard rules exclude is named too, with a smallest set of rules that exclude it.
+# For impossible evidence, the explanation gives a minimal set of rules that exclude it.
 
 # %%
 impossible = model.explain({"activity": ["walking"], "feet": ["standing"]})

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A taxonomy
 #
-# Labels of a tree: a child implies its parent, and exactly one of the leaves of a group holds.
+# Labels in a tree: a child implies its parent, and exactly one leaf of a group holds.
 
 # %%
 import numpy as np
@@ -25,7 +25,7 @@ print(model)
 assert not [finding for finding in model.check() if finding.severity == "error"]
 
 # %% [markdown]
-# A classifier for each node, each by itself: unsure which vehicle, sure that it is one.
+# One independent classifier per node. They are certain that it is a vehicle, but not which one.
 
 # %%
 beliefs = {
@@ -40,7 +40,7 @@ beliefs = {
 posterior = model.predict(beliefs, "both")
 for label in posterior:
     print(f"{label:8} {beliefs[label][0]:.2f} -> {posterior[label][0, 0]:.2f}")
-best = posterior.explanations[0]
+best = posterior.assignments[0]
 print([label for label, category in best.items() if category == "yes"])
 assert best["vehicle"] == "yes" and best["truck"] == "yes" and best["cat"] == "no"
 for parent, children in tree.items():
@@ -48,7 +48,7 @@ for parent, children in tree.items():
         assert posterior[child][0, 0] <= posterior[parent][0, 0] + 1e-12  # no child without its parent
 
 # %% [markdown]
-# Many rows at once, of which some nodes are unknown: what is missing follows from the rest.
+# Many rows at once, with some nodes missing: the rules infer them from the others.
 
 # %%
 rng = np.random.default_rng(1)

@@ -1,4 +1,4 @@
-//! Branch and bound on small models with extreme numbers, made from any bytes: the best explanations by the weights of enumeration, proven.
+//! Branch and bound on small models with extreme numbers, made from any bytes: the best assignments by the weights of enumeration, proven.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -2,7 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prsl::{Error, Evidence, ExportFormat, Model};
+use prsl::export::ExportFormat;
+use prsl::{Error, Evidence, Model};
 
 fuzz_target!(|text: &str| {
     let Ok(model) = Model::parse(text) else { return };
@@ -20,10 +21,10 @@ fuzz_target!(|text: &str| {
             Err(error) => panic!("{format:?}: {error}"),
         }
     }
-    let names = prsl::export_uai_names(&model).expect("small tables");
+    let names = prsl::export::export_uai_names(&model).expect("small tables");
     assert!(names.lines().all(|line| line.split('\t').count() == 5), "{names}");
 });
 
 fn export(model: &Model, format: ExportFormat) -> prsl::Result<String> {
-    prsl::export(model, &Evidence::new(), format)
+    prsl::export::export(model, &Evidence::new(), format)
 }

@@ -10,9 +10,9 @@ fuzz_target!(|text: &str| {
             let model = document.model();
             let printed = model.to_string();
             assert_eq!(&Model::parse(&printed).expect("a printed model is read"), model, "{printed}");
-            let formatted = prsl::format(text).expect("a model that is read is formatted");
+            let formatted = prsl::Document::format(text).expect("a model that is read is formatted");
             assert_eq!(&Model::parse(&formatted).expect("a formatted model is read"), model, "{formatted}");
-            assert_eq!(prsl::format(&formatted).expect("formatted once, formatted twice"), formatted);
+            assert_eq!(prsl::Document::format(&formatted).expect("formatted once, formatted twice"), formatted);
             assert_eq!(&model.edit().build().expect("an unchanged model is rebuilt"), model);
             for rule in model.rule_ids() {
                 assert!(text.is_char_boundary(document.rule_span(rule).end));

@@ -14,10 +14,10 @@
 >>> posterior["activity"].round(3)
 array([[0.007, 0.289, 0.703]])
 
-What people import:
+Public names:
 
 * :class:`Model`, its :class:`Posterior` and :class:`Explanation`
-* :class:`RuleStacker` (beliefs in) and :class:`RuleStackingClassifier` (features in), as scikit-learn has estimators
+* :class:`RuleStacker` (beliefs in) and :class:`RuleStackingClassifier` (features in), two scikit-learn estimators
 * :mod:`prsl.metrics`, :mod:`prsl.displays`, :mod:`prsl.data`, :mod:`prsl.rules`, :mod:`prsl.errors`
 """
 

@@ -1,4 +1,4 @@
-"""Features in: classifiers, stacked with rules."""
+"""Features in: classifiers stacked with rules."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from .errors import ArgumentError, ExamplesError, PrslError
 
 Numbers = npt.NDArray[np.float64]
 
-#: Beliefs are kept this far from 0 where their logarithms are pooled.
+#: Lower bound on beliefs before their logarithms are pooled.
 _SMALLEST = 1e-4
 
 
 class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Classifiers for every label, stacked with rules that are given or learned.
+    """Classifiers for every label, stacked with given and learned rules.
 
     Fits a classifier to each label out of fold, learns calibration and rules on these beliefs (see :class:`RuleStacker`),
     and fits the classifiers again to all rows.
@@ -41,29 +41,29 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     Parameters
     ----------
     estimator : classifier, list of classifiers, or None
-        Fitted to each label; a random forest if `None`. Of several, the log-odds are pooled with weights that are learned
-        (`combine="pool"`, the default: classifiers of the same label make the same mistakes, and weights know how far), or each
-        has a label of its own, tied to the first by rules whose probability is learned (`combine="labels"`: their beliefs
-        count as independent, and `explain` tells what each of them did).
+        Fitted to each label; a random forest if `None`. For several, the log-odds are pooled with learned weights
+        (`combine="pool"`, the default: classifiers of the same label make similar errors, which the weights account for), or each
+        has its own label, connected with the first by rules whose probability is learned (`combine="labels"`: their beliefs
+        count as independent, and `explain` shows the effect of each).
     rules : str, list or Model, optional
-        What is known already; see :class:`RuleStacker`.
+        Expert rules; see :class:`RuleStacker`.
     n_rules : "auto" or int
-        Rules to learn about each group of labels; "auto" lets validation rows decide, 0 learns none.
+        Number of rules to learn per group of labels; "auto" uses the validation set, 0 learns none.
     calibration : str
         "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion".
     cv : int, splitter or "prefit"
-        How rows are split for beliefs out of fold. With "prefit", `estimator` is fitted already: one that knows all labels (its
+        How rows are split for out-of-fold beliefs. With "prefit", `estimator` is already fitted: one for all labels (its
         `predict_proba` returns a list), or a list of one for each label.
     labels : list of str, optional
         Names for the columns of `y`.
     combine : "pool" or "labels"
-        What is done with several classifiers for one label.
+        How several classifiers of one label are combined.
     decision : "marginal" or "joint"
-        Whether `predict` takes the most probable class of each label, or the most probable joint explanation.
+        Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
     stacker : RuleStacker or None
-        All other settings of learning; those above come first.
+        All other settings of learning; those above take precedence.
     random_state, n_jobs, verbose
-        As everywhere.
+        As in scikit-learn.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         check_consistent_length(X, columns)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         if weights is not None and (weights == 0).any():
-            # Rows that do not count are not there.
+            # Rows of weight 0 are removed.
             kept = np.flatnonzero(weights)
             if len(kept) == 0:
                 raise ExamplesError("all sample weights are 0")
@@ -142,7 +142,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return self
 
     def beliefs(self, X: Any) -> Any:
-        """What the classifiers say, pooled, before calibration and rules: (n, M), or a list of such arrays."""
+        """The pooled beliefs of the classifiers, before calibration and rules: (n, M), or a list of such arrays."""
         beliefs = self._pooled(self._beliefs(self._checked(X)))
         return beliefs[0][0] if self._single else [of_label[0] for of_label in beliefs]
 
@@ -154,33 +154,33 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return listed[0] if self._single else listed
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each label; with `decision="joint"` the most probable joint explanation."""
+        """The most probable class of each label; with `decision="joint"` the most probable assignment of all labels."""
         beliefs = self._stacked(X)
         return self._own(self.stacker_.predict(beliefs))
 
     def predict_mpe(self, X: Any) -> Any:
-        """The most probable joint explanation of each row: a class for each label."""
+        """The most probable assignment of each row: a class for each label."""
         beliefs = self._stacked(X)
         return self._own(self.stacker_.predict_mpe(beliefs))
 
     def predict_top(self, X: Any, n: int = 3) -> tuple[Any, Numbers]:
-        """The n most probable joint explanations of each row, (rows, n, labels), and their probabilities, (rows, n)."""
+        """The n most probable assignments of each row, (rows, n, labels), and their probabilities, (rows, n)."""
         beliefs = self._stacked(X)
         found, probabilities = self.stacker_.predict_top(beliefs, n)
         return found if found.ndim == 2 else found[..., : len(self._targets)], probabilities
 
     def posterior(self, X: Any, query: str = "marginals", **settings: Any) -> Posterior:
-        """Everything that the model says about rows, labels without classes (latent ones) included."""
+        """The posterior of all labels of the model, latent ones included."""
         beliefs = self._stacked(X)
         return self.stacker_.posterior(beliefs, query, **settings)
 
     def explain(self, X: Any, row: int = 0) -> Explanation:
-        """Why a row comes out as it does."""
+        """Explains one row."""
         beliefs = self._stacked(X)
         return self.stacker_.explain(beliefs, row)
 
     def joint_log_likelihood(self, X: Any, y: Any) -> Numbers:
-        """ln P(known truths | features) of every row; NaN where nothing is known."""
+        """ln P(known truths | features) of every row; NaN for rows without a known truth."""
         beliefs = self._stacked(X)
         columns, _, _ = as_columns(y)
         missing = np.full((len(columns), len(self.stacker_._targets) - columns.shape[1]), np.nan, dtype=object)
@@ -195,7 +195,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Goes on learning rules with more rows; the classifiers stay as they are. The first call fits, and has to have all
+        """Continues learning rules with more rows; the classifiers do not change. The first call fits, and must contain all
         classes; `classes` is there for those who give them."""
         if not hasattr(self, "stacker_"):
             return self.fit(X, y, sample_weight)
@@ -223,7 +223,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _fit_estimators(
         self, X: Any, codes: Codes, weights: Numbers | None, random: np.random.RandomState
     ) -> tuple[list[list[Any]], list[list[Numbers]]]:
-        """For each label its classifiers, fitted to all rows, and what they say about rows they were not fitted to."""
+        """For each label its classifiers fitted to all rows, and their out-of-fold beliefs."""
         fitted, beliefs = [], []
         prototypes = self._estimators(random)
         for j, target in enumerate(self._targets):
@@ -248,7 +248,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return fitted, beliefs
 
     def _splits(self, codes: Codes, X: Any, known: Codes, random: np.random.RandomState) -> list[tuple[Codes, Codes]]:
-        """Rows to fit to and rows to predict; none if there are too few to split."""
+        """Pairs of training and prediction rows; none if there are too few rows to split."""
         counts = np.bincount(codes)
         counts = counts[counts > 0]
         if isinstance(self.cv, (int, np.integer)):
@@ -275,7 +275,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return given
 
     def _beliefs(self, X: Any) -> list[list[Numbers]]:
-        """For each label what its classifiers say."""
+        """For each label the beliefs of its classifiers."""
         if isinstance(self.estimators_, list):
             return [[estimator.predict_proba(X) for estimator in of_label] for of_label in self.estimators_]
         said = self.estimators_.predict_proba(X)
@@ -293,7 +293,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         ]
 
     def _fit_pools(self, beliefs: list[list[Numbers]], codes: Codes, weights: Numbers | None) -> list[list[Numbers]]:
-        """Learns how much each classifier of a label counts."""
+        """Learns the weights of the classifiers of each label."""
         self.weights_: list[Numbers] | None = None
         if self.combine == "pool" and len(beliefs[0]) > 1:
             self.weights_ = [_pool_weights(said, codes[:, j], weights) for j, said in enumerate(beliefs)]
@@ -305,7 +305,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return [[_pool(said, weights)] for said, weights in zip(beliefs, self.weights_, strict=True)]
 
     def _stacker(self, seed: int, names: list[str]) -> RuleStacker:
-        """The stacker with the settings that come first here, and labels for further classifiers."""
+        """The stacker with the settings of this estimator, and labels for further classifiers."""
         stacker: RuleStacker = RuleStacker() if self.stacker is None else clone(self.stacker)
         rules = self.rules if self.rules is not None else stacker.rules
         settings: dict[str, Any] = {}
@@ -339,7 +339,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return stacker
 
     def _of_stacker(self, beliefs: list[list[Numbers]]) -> list[Numbers]:
-        """What the first classifiers say, then what the further ones say."""
+        """The beliefs of the first classifiers, then those of the further ones."""
         first = [said[0] for said in beliefs]
         return first + [own for said in beliefs for own in said[1:]]
 
@@ -392,7 +392,7 @@ class _Labeled:
 
     @classmethod
     def of(cls, estimator: Any, target: Target) -> _Labeled:
-        """One that is fitted already."""
+        """Wraps a fitted classifier."""
         check_is_fitted(estimator)
         return cls(estimator, np.asarray(estimator.classes_), target)
 
@@ -400,7 +400,7 @@ class _Labeled:
     def fit(
         cls, prototype: Any, X: Any, rows: Codes, codes: Codes, target: Target, weights: Numbers | None
     ) -> _Labeled:
-        """Fits to some rows; where there is but one class, nothing is to be fitted."""
+        """Fits to some rows; does nothing if there is only one class."""
         seen = np.unique(codes[rows])
         if len(seen) < 2:
             return cls(None, target.classes[seen], target, len(rows))
@@ -418,7 +418,7 @@ class _Labeled:
             n_classes = len(self.target.classes)
             if n_classes == 1:
                 return np.ones((n_rows, 1))
-            # Nothing but this class was seen, or nothing at all: half a row of each other class is added.
+            # At most one class was seen: half a row of each other class is added.
             said = np.full((n_rows, n_classes), 0.5 / (self.n_rows + 0.5 * n_classes))
             seen = np.searchsorted(self.target.classes, self.classes)
             said[:, seen] += self.n_rows / (self.n_rows + 0.5 * n_classes)
@@ -453,7 +453,7 @@ def _pool(said: list[Numbers], weights: Numbers) -> Numbers:
 
 
 def _pool_weights(said: list[Numbers], codes: Codes, sample_weight: Numbers | None) -> Numbers:
-    """The weights, none below 0, with the largest likelihood on rows that the classifiers have not seen."""
+    """The non-negative weights with the largest likelihood on out-of-fold rows."""
     known = np.flatnonzero(codes >= 0)
     n, start = len(said), np.full(len(said), 1.0 / len(said))
     if len(known) == 0 or said[0].shape[1] < 2:
@@ -472,7 +472,7 @@ def _pool_weights(said: list[Numbers], codes: Codes, sample_weight: Numbers | No
         largest = np.tensordot(weights, logs, axes=1).max(axis=1)
         value = -(counts * (own - largest - np.log(totals))).sum() / counts.sum()
         slope = -((chosen - (logs * p).sum(axis=2)) @ counts) / counts.sum()
-        # A little pull toward equal weights, as one row of evidence would have.
+        # A weak ridge penalty toward equal weights, worth about one row.
         return value + ((weights - start) ** 2).sum() / counts.sum(), slope + 2 * (weights - start) / counts.sum()
 
     found = minimize(loss, start, jac=True, bounds=[(0.0, None)] * n, method="L-BFGS-B")

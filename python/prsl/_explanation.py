@@ -1,4 +1,4 @@
-"""Why a row came out as it did."""
+"""Explanations of single rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ._html import explanation_page
 
 
 class Explanation:
-    """Which rule moved which label of a row, and which rules everything else speaks against.
+    """The effect of each rule on each label of a row, and the rules in conflict.
 
     >>> from prsl import Model
     >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9 wets: rain -> wet")
@@ -19,43 +19,43 @@ class Explanation:
     """
 
     def __init__(self, data: str, text: str) -> None:
-        #: Everything, as `prsl explain --format json` has it.
+        #: All data, in the format of `prsl explain --format json`.
         self.data: dict[str, Any] = json.loads(data)
         self._text = text
 
     @property
     def possible(self) -> bool:
-        """Whether rules and evidence leave anything possible."""
+        """Whether the row is possible."""
         return bool(self.data["possible"])
 
     @property
     def log_evidence(self) -> float | None:
-        """How well beliefs and rules go together."""
+        """ln of the probability that all rules hold: how well beliefs and rules agree."""
         return self.data["log_evidence"]  # type: ignore[no-any-return]
 
     @property
     def labels(self) -> list[dict[str, Any]]:
-        """Every label before and after the rules."""
+        """Every label, without and with the rules."""
         return self.data["labels"]  # type: ignore[no-any-return]
 
     @property
     def rules(self) -> list[dict[str, Any]]:
-        """Every rule, and what it did."""
+        """Every rule and its effect."""
         return self.data["rules"]  # type: ignore[no-any-return]
 
     @property
     def conflicts(self) -> list[dict[str, Any]]:
-        """The rules that everything else speaks against; if nothing is possible, those that exclude everything."""
+        """The rules in conflict with the evidence and the other rules; for an impossible row, those that exclude everything."""
         return [rule for rule in self.rules if rule["conflict"]]
 
     @property
     def best(self) -> dict[str, Any] | None:
-        """The most probable joint explanation."""
+        """The most probable assignment."""
         return self.data["best"]  # type: ignore[no-any-return]
 
     @property
     def runner_up(self) -> dict[str, Any] | None:
-        """The second most probable one."""
+        """The second most probable assignment."""
         return self.data["runner_up"]  # type: ignore[no-any-return]
 
     def __str__(self) -> str:

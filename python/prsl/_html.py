@@ -1,4 +1,4 @@
-"""How models, posteriors and explanations look in a notebook, light or dark."""
+"""HTML of models, posteriors and explanations for notebooks, in light and dark themes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STYLE = """<style>
 .prsl .faint{opacity:.6}
 </style>"""
 
-#: Longer lists are cut.
+#: Maximum length of a list.
 _LISTED = 30
 
 
@@ -32,7 +32,7 @@ def _page(*parts: str) -> str:
 
 
 def _bar(share: float, text: str, kind: str = "") -> str:
-    """A bar with something behind it."""
+    """A bar with a text."""
     width = max(0.0, min(1.0, share)) * 100
     bar = f'<span class="bar"><i class="{kind}" style="width:{width:.1f}%"></i></span>'
     return f'<span class="nowrap">{bar}{text}</span>'
@@ -80,11 +80,12 @@ def posterior_page(posterior: Posterior) -> str:
     """The first rows: a bar for every category."""
     lines = []
     n_rows = min(len(posterior), _LISTED)
+    assignments = posterior.assignments if posterior.values is None else []
     for row in range(n_rows):
         cells = [str(row)]
         for label in posterior._labels:
             if posterior.values is None:
-                best = posterior.explanations[row]
+                best = assignments[row]
                 cells.append(escape(best[label.name]) if best else "")
                 continue
             values = posterior[label.name][row]
@@ -96,7 +97,7 @@ def posterior_page(posterior: Posterior) -> str:
 
 
 def explanation_page(explanation: Explanation) -> str:
-    """Labels before and after, then the rules, those first that moved most."""
+    """Labels without and with the rules, then the rules by decreasing effect."""
     labels = [
         [
             escape(label["name"]) if at == 0 else "",

@@ -1,4 +1,4 @@
-"""Targets as scikit-learn has them, and the labels of a model."""
+"""Converts between scikit-learn's targets and the labels of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass
 class Target:
-    """One column of `y`: its name, its classes, and the category of the label that each class is."""
+    """One column of `y`: its name, its classes, and the category of each class."""
 
     name: str
     classes: npt.NDArray[Any]
@@ -25,7 +25,7 @@ class Target:
 
     @classmethod
     def of(cls, name: str, values: npt.NDArray[Any], *, of_several: bool = False) -> Target:
-        """What a column holds. One of several columns that has 0 or 1 may have both, also where it has not."""
+        """The target of a column. If there are several columns, one with only 0 or only 1 gets both classes."""
         known = values[~is_missing(values)]
         if len(known) == 0:
             raise ExamplesError(f"label `{name}` has no known value; leave it out, or declare it among the rules")
@@ -38,7 +38,7 @@ class Target:
         if classes.dtype.kind == "f" and np.isinf(classes).any():
             raise ExamplesError(f"label `{name}`: input contains infinity, expected classes")
         if classes.dtype.kind == "f" and (classes == np.round(classes)).all():
-            # NaN for what is missing turns integers into floats.
+            # NaN for missing values turns integers into floats.
             classes = classes.astype(np.int64) if is_missing(values).any() else classes
         elif classes.dtype.kind == "f":
             raise ExamplesError(
@@ -50,7 +50,7 @@ class Target:
 
     @property
     def is_binary(self) -> bool:
-        """Whether the classes are 0 and 1, so that the label says yes or no."""
+        """Whether the classes are 0 and 1, so that the label is a yes/no label."""
         return _is_yes_or_no(self.classes)
 
     def codes(self, values: npt.NDArray[Any]) -> Codes:
@@ -77,7 +77,7 @@ def _is_yes_or_no(classes: npt.NDArray[Any]) -> bool:
 
 
 def _category_names(classes: npt.NDArray[Any]) -> list[str]:
-    """The category of each class: yes for 1 and no for 0, otherwise what the class is called."""
+    """The category of each class: yes for 1 and no for 0, otherwise the name of the class."""
     if _is_yes_or_no(classes):
         return ["yes" if value else "no" for value in classes]
     names = [str(value) for value in classes]
@@ -96,7 +96,7 @@ def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def as_columns(y: Any) -> tuple[npt.NDArray[Any], list[str] | None, bool]:
-    """`y` with two dimensions, the names of its columns if it has any, and whether it had one dimension."""
+    """`y` with two dimensions, the names of its columns if any, and whether it had one dimension."""
     names = None
     if hasattr(y, "columns"):
         names = [str(name) for name in y.columns]
@@ -115,7 +115,7 @@ def as_columns(y: Any) -> tuple[npt.NDArray[Any], list[str] | None, bool]:
 
 
 def base_model(targets: Sequence[Target], rules: Any) -> Model:
-    """The model to begin with: the labels of the targets, and the rules that are there already."""
+    """The initial model: the labels of the targets, and the given rules."""
     if isinstance(rules, Model):
         for target in targets:
             _check(rules, target)
@@ -125,7 +125,7 @@ def base_model(targets: Sequence[Target], rules: Any) -> Model:
         if target.is_binary:
             builder.label(target.name)
         else:
-            # A label needs two categories, also where only one was seen.
+            # A label needs two categories, even if only one was seen.
             other = ["(other)"] if len(target.categories) == 1 else []
             builder.label(target.name, target.categories + other)
     text = builder.build().text
@@ -162,7 +162,7 @@ def _check(model: Model, target: Target) -> None:
 
 @dataclass
 class Binding:
-    """Which label of a model is which target, and which category is which class."""
+    """The mapping between labels and targets, and between categories and classes."""
 
     #: For each target the position of its label.
     labels: list[int]
@@ -191,7 +191,7 @@ class Binding:
         return truths
 
     def codes(self, assignments: Codes) -> Codes:
-        """The other way round; -1 for a category that is no class."""
+        """The inverse of `truths`; -1 for a category without a class."""
         codes = np.full((len(assignments), len(self.labels)), -1, dtype=np.int64)
         for column, (label, categories) in enumerate(zip(self.labels, self.categories, strict=True)):
             for code, category in enumerate(categories):

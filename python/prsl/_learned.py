@@ -1,4 +1,4 @@
-"""What was learned, and how it went."""
+"""The result of learning."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ._model import Model
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned. Likelihoods are means over the validation rows of ln P(known truths | beliefs)."""
+    """The result of learning. Likelihoods are means of ln P(known truths | beliefs) over the validation set."""
 
     #: The labels with all rules and calibrators.
     model: Model
-    #: How much was learned, in words.
+    #: The selected size, in words.
     size: str
-    #: Steps of the optimizer, of all sizes that were tried.
+    #: Number of optimizer steps over all candidates.
     n_steps: int
-    #: For the chosen size: steps, likelihood of training rows (`None` at first) and of validation rows.
+    #: For the selected size: step, likelihood on the training set (`None` at first) and on the validation set.
     curve: list[tuple[int, float | None, float]]
     #: The likelihood under the model.
     validation: float
-    #: The likelihood of the beliefs as they were given.
+    #: The likelihood of the raw beliefs.
     beliefs_alone: float
-    #: The likelihood of calibrated beliefs, with the rules that were there before.
+    #: The likelihood of calibrated beliefs with the given rules.
     base_alone: float
-    #: For each rule: what the validation rows lose without it.
+    #: For each learned rule: the loss of likelihood on the validation set without it.
     gains: list[float]
-    #: Whether somebody asked to stop early.
+    #: Whether learning was stopped early.
     interrupted: bool

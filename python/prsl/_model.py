@@ -1,8 +1,9 @@
-"""Models: labels, rules, and what follows from them."""
+"""Models: labels and rules, with inference and explanation."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ __all__ = ["Model", "ModelBuilder"]
 
 
 class Model:
-    """Labels, and the rules that tie them together. A model does not change: :meth:`edit` makes another one.
+    """Labels and rules. A model never changes: :meth:`edit` makes another one.
 
     >>> model = Model.parse('''
     ... label weather: sun, rain
@@ -66,7 +67,7 @@ class Model:
 
     @staticmethod
     def builder() -> ModelBuilder:
-        """A model to be made from nothing.
+        """A builder for a new model.
 
         >>> print(Model.builder().label("rain").label("wet").rule("rain -> wet", 0.9).build())
         label rain
@@ -77,7 +78,7 @@ class Model:
         return ModelBuilder()
 
     def edit(self) -> ModelBuilder:
-        """A copy to be changed: labels and rules are added and removed, then :meth:`ModelBuilder.build` makes the model.
+        """A builder with a copy: add and remove labels and rules, then :meth:`ModelBuilder.build` makes the model.
 
         >>> model = Model.parse("label rain\\nlabel wet")
         >>> print(model.edit().rule("rain -> wet", 0.9, name="wets").build())
@@ -121,7 +122,7 @@ class Model:
         return self._core.to_json()
 
     def check(self) -> list[Finding]:
-        """What is questionable about the model: contradictions, rules without effect, expectations that fail.
+        """Findings about the model: contradictions, rules without effect, failed expectations.
 
         >>> [finding.code for finding in Model.parse("label a\\nlabel b\\nrule 0.5: a -> b").check()][0]
         'no-effect'
@@ -139,6 +140,7 @@ class Model:
         seed: int = 1,
         normalize: bool = False,
         ignore_extra: bool = False,
+        missing: Sequence[str] = (),
         memory: int | None = None,
         time_limit: float | None = None,
         max_sweeps: int | None = None,
@@ -146,30 +148,30 @@ class Model:
         tolerance: float | None = None,
         threads: int | None = None,
     ) -> Posterior:
-        """What beliefs become under the rules.
+        """Predicts rows: the posterior given beliefs and rules.
 
         Beliefs are a dictionary of arrays (n, M) by label (or (n,) with the probability of yes, or (n,) with observed
         categories as strings), a list of such arrays in the order of the labels, one array with a column for every
         category, or a frame of pandas, polars or pyarrow with columns `label=category`. NaN, null and labels that are
-        left out are missing.
+        not given are missing. So are texts listed in `missing`, such as ["NA", "?"].
 
-        `query` is "marginals", "mpe" (the most probable joint explanation, or the `top` ones), "both" or "samples";
-        `engine` is "auto", "exact", "loopy" or "enumeration". The search for explanations ends after so much counted work
-        that hard rows take about ten seconds, with the same answer on every machine; with `time_limit` it ends after so
-        many seconds instead.
+        `query` is "marginals", "mpe", "both" or "samples". "mpe" returns the most probable assignment (MPE, the most
+        probable explanation of the literature) of each row, or the `top` most probable ones. `engine` is "auto",
+        "exact", "loopy" or "enumeration". The search for assignments has a limit on counted work, about ten seconds
+        for hard rows, with the same answer on every machine. `time_limit` sets a limit in seconds instead.
 
         >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet")
-        >>> model.predict({"rain": [0.8]}, "mpe").explanations
+        >>> model.predict({"rain": [0.8]}, "mpe").assignments
         [{'rain': 'yes', 'wet': 'yes'}]
         """
         question = _question(
             query, engine, top, samples, seed, memory, time_limit, max_sweeps, damping, tolerance, threads
         )
-        found = rows(self._core, beliefs, normalize=normalize, ignore_extra=ignore_extra)
+        found = rows(self._core, beliefs, normalize=normalize, ignore_extra=ignore_extra, missing=missing)
         return Posterior(self.labels, query, _prsl.predict(self._core, found, question))
 
     def plan(self, query: str = "marginals", *, engine: str = "auto", memory: int | None = None) -> dict[str, str]:
-        """Which engines would answer, and why.
+        """The chosen engines and the reasons.
 
         >>> Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").plan()["marginals"].split(":")[0]
         'junction tree'
@@ -177,7 +179,7 @@ class Model:
         return dict(_prsl.plan(self._core, _question(query, engine, None, 1, 1, memory, *[None] * 5)))
 
     def explain(self, beliefs: Any, row: int = 0, *, normalize: bool = False) -> Explanation:
-        """Why one row came out as it did: which rule moved which label, and which rules everything else speaks against.
+        """Explains one row: the effect of each rule on each label, and the rules in conflict.
 
         >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9 wets: rain -> wet")
         >>> explanation = model.explain({"rain": [0.8], "wet": [0.3]})
@@ -193,7 +195,7 @@ class Model:
         return Explanation(json, text)
 
     def evaluate(self, beliefs: Any, truths: Any, *, normalize: bool = False, n_bins: int = 10) -> dict[str, Any]:
-        """Everything that `prsl evaluate` says about predictions for rows whose truth is known.
+        """All scores of `prsl evaluate` for rows with known truths.
 
         Truths are positions of categories, one column for each label, -1 where unknown.
         """
@@ -201,22 +203,22 @@ class Model:
         return _prsl.evaluate(self._core, found, np.asarray(truths, dtype=np.int64), n_bins)
 
     def joint_log_likelihood(self, beliefs: Any, truths: Any, *, normalize: bool = False) -> Any:
-        """ln P(known truths | beliefs, rules) of every row; NaN where nothing is known."""
+        """ln P(known truths | beliefs, rules) of every row; NaN for rows without a known truth."""
         found = rows(self._core, beliefs, normalize=normalize)
         return _prsl.joint_log_likelihoods(self._core, found, np.asarray(truths, dtype=np.int64))
 
     def calibrate(self, beliefs: Any, truths: Any, method: str = "auto", *, normalize: bool = False) -> Model:
-        """The model with calibrators fitted to rows whose truth is known: "auto", "platt", "isotonic", "temperature",
+        """The model with calibrators fitted to rows with known truths: "auto", "platt", "isotonic", "temperature",
         "dirichlet" or "confusion"."""
         found = rows(self._core, beliefs, normalize=normalize, raw=True)
         return Model._of(_prsl.calibrate(self._core, (found, np.asarray(truths, dtype=np.int64), None), method))
 
     def without_calibrators(self) -> Model:
-        """The same model for beliefs as classifiers give them."""
+        """The same model without calibrators, for raw beliefs."""
         return Model._of(self._core.without_calibrators())
 
     def graph(self) -> str:
-        """A picture of which rule ties which labels together, as SVG."""
+        """The graph of rules and labels as SVG."""
         return self._core.graph()
 
     def __str__(self) -> str:

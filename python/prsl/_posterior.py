@@ -1,7 +1,8 @@
-"""What a model answers."""
+"""Posteriors of rows."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,13 @@ if TYPE_CHECKING:
 Numbers = npt.NDArray[np.float64]
 
 
+def _deprecated(old: str, new: str) -> None:
+    message = f"`Posterior.{old}` is deprecated, use `Posterior.{new}`"
+    warnings.warn(message, DeprecationWarning, stacklevel=3)
+
+
 class Posterior:
-    """The answers of a model for some rows.
+    """The posterior of some rows.
 
     >>> from prsl import Model
     >>> posterior = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").predict({"rain": [0.8, 0.1]})
@@ -31,29 +37,29 @@ class Posterior:
 
     def __init__(self, labels: list[Label], query: str, found: dict[str, Any]) -> None:
         self._labels = labels
-        #: What was asked for.
+        #: The query.
         self.query = query
-        #: For each row `ok`, `impossible`, `not_converged`, `imprecise`, `not_proven`, `time_limit` (not proven, since the
-        #: time limit ended the search: another run may answer differently) or `not_found` (no possible explanation was
-        #: found, nor a proof that there is none).
+        #: For each row `ok`, `impossible`, `not_converged`, `imprecise`, `not_proven`, `time_limit` (not proven because
+        #: the time limit ended the search; another run may answer differently) or `not_found` (neither a possible
+        #: assignment nor a proof of impossibility was found).
         self.status: npt.NDArray[np.str_] = np.array(found["statuses"])[found["status"]]
-        #: A column for each category of each label, in the model's order; NaN where a row is impossible.
+        #: A column for each category of each label, in the model's order; NaN for an impossible row.
         self.values: Numbers | None = found.get("marginals")
-        #: ln Z: how well beliefs and rules go together; -inf where a row is impossible.
+        #: ln Z: how well beliefs and rules agree; -inf for an impossible row.
         self.log_evidence: Numbers | None = found.get("log_evidence")
-        #: Which engine gave the marginals.
+        #: The engine of the marginals.
         self.engine: str | None = found.get("engine")
-        #: From loopy propagation: how often every rule spoke, and the largest change of a marginal in the last sweep.
+        #: Of loopy propagation: the number of sweeps, and the largest change of a marginal in the last sweep.
         self.sweeps: npt.NDArray[np.int64] | None = found.get("sweeps")
         self.residual: Numbers | None = found.get("residual")
-        #: Rows x explanations (or samples) x labels: the position of the category, -1 where there is none.
-        self.assignments: npt.NDArray[np.int64] | None = found.get("assignments")
-        #: Rows x explanations: their weight, their probability, and how much larger a weight could be.
+        #: Rows x assignments (or samples) x labels: the position of the category, -1 where there is none.
+        self.positions: npt.NDArray[np.int64] | None = found.get("assignments")
+        #: Rows x assignments: log weight, log probability, and the gap to the largest possible log weight.
         self.log_weight: Numbers | None = found.get("log_weight")
         self.log_probability: Numbers | None = found.get("log_probability")
         self.gap: Numbers | None = found.get("gap")
-        #: Which engine gave the explanations or samples.
-        self.explanation_engine: str | None = found.get("best_engine")
+        #: The engine of the assignments or samples.
+        self.assignment_engine: str | None = found.get("best_engine")
 
     @property
     def labels(self) -> list[str]:
@@ -75,7 +81,7 @@ class Posterior:
         return iter(self.labels)
 
     def keys(self) -> list[str]:
-        """The names of the labels: with them, `dict(posterior)` works."""
+        """The names of the labels, so that `dict(posterior)` works."""
         return self.labels
 
     @property
@@ -85,23 +91,41 @@ class Posterior:
         return [values[:, block] for block in self._blocks()]
 
     @property
-    def explanations(self) -> list[dict[str, str] | None]:
-        """The most probable explanation of each row: a category for each label, `None` where there is none."""
-        return [row[0] if row else None for row in self.all_explanations]
+    def assignments(self) -> list[dict[str, str] | None]:
+        """The most probable assignment of each row: a category for each label, `None` if there is no assignment."""
+        return [row[0] if row else None for row in self.all_assignments]
 
     @property
-    def all_explanations(self) -> list[list[dict[str, str]]]:
-        """All explanations (or samples) of each row, the most probable first."""
-        if self.assignments is None:
-            raise ArgumentError('there are no explanations; ask with query="mpe" or "both"')
+    def all_assignments(self) -> list[list[dict[str, str]]]:
+        """All assignments (or samples) of each row, the most probable first."""
+        if self.positions is None:
+            raise ArgumentError('there are no assignments; ask with query="mpe" or "both"')
         return [
             [
                 {label.name: label.categories[at] for label, at in zip(self._labels, best, strict=True)}
                 for best in row
                 if (best >= 0).all()
             ]
-            for row in self.assignments
+            for row in self.positions
         ]
+
+    @property
+    def explanations(self) -> list[dict[str, str] | None]:
+        """The deprecated name of `assignments`."""
+        _deprecated("explanations", "assignments")
+        return self.assignments
+
+    @property
+    def all_explanations(self) -> list[list[dict[str, str]]]:
+        """The deprecated name of `all_assignments`."""
+        _deprecated("all_explanations", "all_assignments")
+        return self.all_assignments
+
+    @property
+    def explanation_engine(self) -> str | None:
+        """The deprecated name of `assignment_engine`."""
+        _deprecated("explanation_engine", "assignment_engine")
+        return self.assignment_engine
 
     def to_pandas(self) -> Any:
         """The answers as a frame of pandas, with the columns of `prsl predict`."""
@@ -115,7 +139,7 @@ class Posterior:
         if self.log_weight is not None:
             prefix = "mpe:" if self.values is not None else ""
             for label in self._labels:
-                found = [best and best[label.name] for best in self.explanations]
+                found = [best and best[label.name] for best in self.assignments]
                 columns[f"{prefix}{label.name}"] = found
             columns["log_weight"] = self.log_weight[:, 0]
         columns["status"] = self.status

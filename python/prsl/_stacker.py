@@ -1,4 +1,4 @@
-"""Beliefs in: rules and calibrators learned from them, and predictions that follow."""
+"""Beliefs in: learns rules and calibrators, and predicts with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class RuleStacker(ClassifierMixin, BaseEstimator):
-    """Learns rules between labels, and calibrates classifiers, from the beliefs of classifiers and the truth.
+    """Learns rules between labels and calibrators for classifiers, from beliefs and truths.
 
     `X` are beliefs: a list of arrays (n, M) as `predict_proba` of scikit-learn returns them (a column for each class, in the
     order of `classes_`), a dictionary of such arrays by label, one array with the columns of all labels side by side
@@ -37,31 +37,31 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     labels : list of str, optional
         Names for the columns of `y`, to be used in rules; the columns of a frame, or `y0`, `y1`, ... otherwise.
     rules : str, list or Model, optional
-        What is known already: lines of the rule language, a list of such lines or of pairs (probability, formula), or
+        Expert rules: lines of the rule language, a list of such lines or of pairs (probability, formula), or
         a model. A label with the classes 0 and 1 has the categories yes and no.
     n_rules : "auto" or int
-        Rules about each group of labels (with `recipe="paper"`: in all); "auto" lets validation rows decide, 0 learns none.
+        Number of rules per group of labels (in total with `recipe="paper"`); "auto" uses the validation set, 0 learns none.
     recipe : "thin" or "paper"
-        Rules about groups of labels that hang together as a thin tree (exact at any number of labels), or as in the paper.
+        Rules about groups of labels in a tree of small treewidth (exact at any number of labels), or as in the paper.
     width : "auto" or int
-        Labels of a group, less one.
+        Number of labels per group minus one.
     wide : "auto" or int
-        Rules about all labels, each of which doubles the time; "auto" has one where that helps.
+        Number of rules about all labels; each doubles the time. "auto" uses one if it improves validation.
     typical : bool
-        Whether combinations of categories that are typical are learned too, where they help.
+        Whether typical combinations are learned, if they improve validation.
     calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
-        How beliefs are calibrated: together with the rules ("joint", which leaves calibrators out where that is clearly better), not at
-        all, or before.
+        How beliefs are calibrated: together with the rules ("joint"; without calibrators if validation is clearly better),
+        not at all, or before the rules.
     learn_probabilities : bool
-        Whether probabilities of the given rules are learned too.
+        Whether probabilities of the given rules are learned.
     relearn : bool
-        Whether noisy-or rules that are given are where learning begins.
+        Whether the given noisy-or rules are initial values instead of fixed.
     decision : "marginal" or "joint"
-        Whether `predict` takes the most probable class of each label, or the most probable joint explanation.
+        Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
     validation_fraction : float
-        The share of rows that is kept apart to decide how much to learn; not used if `fit` is given validation rows.
+        Share of rows in the validation set; not used if `fit` is given validation rows.
     max_iter, patience, batch_size, learning_rate : optional
-        Of the optimizer; the recipe's own if `None`.
+        Settings of the optimizer; the recipe's defaults if `None`.
     gradients : "exact" or "loopy"
         With `recipe="paper"`.
     labels_per_rule, alpha, gamma_0, gamma_1, lambda_ : optional
@@ -71,7 +71,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None
         Makes learning deterministic.
     n_jobs : int or None
-        Threads; as many as there are cores if `None`. Results do not depend on it.
+        Number of threads; one per core if `None`. Results do not depend on it.
     verbose : int
         Whether progress is shown.
 
@@ -82,9 +82,9 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     classes_ : array, or list of arrays
         The classes of each label.
     learned_ : Learned
-        How it went: the curve, gains of rules, and likelihoods to compare with.
+        The learning curve, the gains of rules, and likelihoods for comparison.
     n_iter_ : int
-        Steps of the optimizer.
+        Number of optimizer steps.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: tuple[Any, Any] | None = None) -> Self:
-        """Learns from beliefs and truths. Where rows (beliefs, truths) for validation are given, none are kept apart."""
+        """Learns from beliefs and truths. `validation` rows (beliefs, truths) replace the random validation set."""
         columns, self._single = self._take_targets(y)
         self._base = base_model(self._targets, self.rules)
         self._binding = Binding.of(self._base, self._targets)
@@ -165,8 +165,8 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Goes on learning with more rows: the rules that are there are learned anew from where they are, once through the
-        rows; calibrators stay as they are. The first call fits; `classes` then lists classes that may not be among its rows.
+        """Continues learning with more rows, for one epoch. Existing rules are the initial values;
+        calibrators do not change. The first call fits; `classes` then lists classes that may not be among its rows.
         """
         if not hasattr(self, "model_"):
             if classes is not None:
@@ -202,7 +202,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return self._shaped([self._of_classes(values, j) for j, values in enumerate(self._marginals(X))])
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each label; with `decision="joint"` the most probable joint explanation."""
+        """The most probable class of each label; with `decision="joint"` the most probable assignment of all labels."""
         if self.decision == "joint":
             return self.predict_mpe(X)
         if self.decision != "marginal":
@@ -211,38 +211,38 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return self._classes_of(np.column_stack([_argmax(values) for values in probabilities]))
 
     def predict_mpe(self, X: Any) -> Any:
-        """The most probable joint explanation of each row: a class for each label."""
+        """The most probable assignment of each row: a class for each label."""
         posterior = self.posterior(X, query="mpe")
-        assert posterior.assignments is not None
-        return self._classes_of(self._binding.codes(posterior.assignments[:, 0, :]))
+        assert posterior.positions is not None
+        return self._classes_of(self._binding.codes(posterior.positions[:, 0, :]))
 
     def predict_top(self, X: Any, n: int = 3) -> tuple[Any, Numbers]:
-        """The n most probable joint explanations of each row, (rows, n, labels), and their probabilities, (rows, n)."""
+        """The n most probable assignments of each row, (rows, n, labels), and their probabilities, (rows, n)."""
         posterior = self.posterior(X, query="both", top=n)
-        assert posterior.assignments is not None and posterior.log_probability is not None
+        assert posterior.positions is not None and posterior.log_probability is not None
         ranks = [
-            np.asarray(self._classes_of(self._binding.codes(posterior.assignments[:, rank, :]), strict=False))
+            np.asarray(self._classes_of(self._binding.codes(posterior.positions[:, rank, :]), strict=False))
             for rank in range(n)
         ]
         return np.stack(ranks, axis=1), np.exp(posterior.log_probability)
 
     def posterior(self, X: Any, query: str = "marginals", **settings: Any) -> Posterior:
-        """Everything that the model says about beliefs, labels without classes (latent ones) included."""
+        """The posterior of all labels of the model, latent ones included."""
         check_is_fitted(self, "model_")
         return self.model_.predict(self._rows(X, self.model_), query, threads=self.n_jobs, **settings)
 
     def explain(self, X: Any, row: int = 0) -> Explanation:
-        """Why a row comes out as it does."""
+        """Explains one row."""
         check_is_fitted(self, "model_")
         return self.model_.explain(self._rows(X, self.model_), row)
 
     def joint_log_likelihood(self, X: Any, y: Any) -> Numbers:
-        """ln P(known truths | beliefs) of every row; NaN where nothing is known."""
+        """ln P(known truths | beliefs) of every row; NaN for rows without a known truth."""
         check_is_fitted(self, "model_")
         return self.model_.joint_log_likelihood(self._rows(X, self.model_), self._truths(y))  # type: ignore[no-any-return]
 
     def evaluate(self, X: Any, y: Any) -> dict[str, Any]:
-        """Everything that `prsl evaluate` says."""
+        """All scores of `prsl evaluate`."""
         check_is_fitted(self, "model_")
         return self.model_.evaluate(self._rows(X, self.model_), self._truths(y))
 
@@ -253,7 +253,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
 
     def _take_targets(self, y: Any) -> tuple[npt.NDArray[Any], bool]:
-        """Finds out about the columns of `y`."""
+        """Determines the targets from the columns of `y`."""
         columns, names, single = as_columns(y)
         names = self.labels or names or ["y" if single else f"y{j}" for j in range(columns.shape[1])]
         if len(names) != columns.shape[1]:
@@ -287,7 +287,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         if isinstance(X, dict):
             unknown = [name for name in X if name not in names]
             arrays = {name: X[name] for name in names if name in X}
-            extra = {name: X[name] for name in unknown}  # of labels that only the rules know
+            extra = {name: X[name] for name in unknown}  # of labels that only the rules contain
             return extra | {name: self._of_label(names.index(name), values, model) for name, values in arrays.items()}
         if isinstance(X, np.ndarray) and X.ndim == 2 or not isinstance(X, (list, tuple)) or np.ndim(X[0]) == 1:
             X = self._split(np.asarray(X, dtype=np.float64))
@@ -361,7 +361,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     def _apart(
         self, found: _prsl.Rows, truths: Codes, weights: Numbers | None, seed: int
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Rows to learn from, and rows to validate on."""
+        """Training set and validation set."""
         n_rows = len(truths)
         n_valid = round(self.validation_fraction * n_rows)
         if not 0.0 < self.validation_fraction < 1.0:
@@ -369,7 +369,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         if n_rows == 0:
             raise ExamplesError("Found array with 0 sample(s) while a minimum of 1 is required: no rows to learn from")
         if n_valid == 0:
-            # Too few rows to keep some apart.
+            # Too few rows for a validation set.
             everything = (found, truths, weights)
             return everything, everything
         order = np.random.default_rng(seed).permutation(n_rows)
@@ -384,7 +384,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return both[0], both[1]
 
     def _settings(self) -> dict[str, Any]:
-        """What the library takes."""
+        """The settings for the library."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
 
         def number(name: str, value: int | str) -> int | None:
@@ -482,7 +482,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
 
 
 def _argmax(values: Numbers) -> Codes:
-    """The most probable class, -1 where nothing is possible."""
+    """The most probable class, -1 for an impossible row."""
     found = np.full(len(values), -1, dtype=np.int64)
     possible = ~np.isnan(values).any(axis=1)
     found[possible] = values[possible].argmax(axis=1)

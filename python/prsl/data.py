@@ -30,12 +30,12 @@ class Dataset:
 
     @property
     def cardinality(self) -> float:
-        """How many labels a row has, on average."""
+        """Mean number of labels per row."""
         return float((self.labels == 1).sum() / len(self.labels))
 
     @property
     def density(self) -> float:
-        """The share of labels that a row has, on average."""
+        """Mean share of labels per row."""
         return self.cardinality / len(self.label_names)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Plots, by Matplotlib, in the manner of scikit-learn's displays.
+"""Matplotlib plots in the style of scikit-learn's displays.
 
 >>> import matplotlib; matplotlib.use("Agg")
 >>> from prsl.displays import ReliabilityDisplay
@@ -41,9 +41,9 @@ def _model(estimator: Any) -> Model:
 
 @dataclass
 class ReliabilityDisplay:
-    """How often what was predicted with some probability came true, all classes of all labels together."""
+    """Predicted probabilities against observed frequencies, over all classes of all labels."""
 
-    #: For each curve the mean probability and the frequency of each bin, and how many predictions it has.
+    #: For each curve the mean probability, the frequency and the number of predictions of each bin.
     curves: dict[str, tuple[Numbers, Numbers, npt.NDArray[np.int64]]]
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
@@ -52,12 +52,12 @@ class ReliabilityDisplay:
     def from_predictions(
         cls, y_true: Any, probabilities: Any, *, classes: Any = None, n_bins: int = 10, name: str = "predictions", ax: Any = None
     ) -> ReliabilityDisplay:
-        """Of probabilities as `predict_proba` returns them."""
+        """From probabilities as `predict_proba` returns them."""
         return cls({name: _reliability(y_true, probabilities, classes, n_bins)}).plot(ax)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> ReliabilityDisplay:
-        """Of an estimator; for one that has classifiers of its own, also before calibration and rules."""
+        """From an estimator; if it has its own classifiers, also before calibration and rules."""
         curves = {}
         if hasattr(estimator, "beliefs"):
             curves["classifiers alone"] = _reliability(y, estimator.beliefs(X), estimator.classes_, n_bins)
@@ -101,7 +101,7 @@ def _reliability(
 
 @dataclass
 class LearningCurveDisplay:
-    """How the likelihood of training and validation rows grew."""
+    """Learning curve of the likelihood on training and validation set."""
 
     learned: Learned
     ax_: Any = field(default=None, repr=False)
@@ -109,7 +109,7 @@ class LearningCurveDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> LearningCurveDisplay:
-        """Of a fitted estimator."""
+        """From a fitted estimator."""
         learned = getattr(getattr(estimator, "stacker_", estimator), "learned_", None)
         if learned is None:
             raise ArgumentError("the estimator has not learned anything; fit it first")
@@ -117,11 +117,11 @@ class LearningCurveDisplay:
 
     @classmethod
     def from_predictions(cls, learned: Learned, *, ax: Any = None) -> LearningCurveDisplay:
-        """Of what was learned."""
+        """From the result of learning."""
         return cls(learned).plot(ax)
 
     def plot(self, ax: Any = None) -> LearningCurveDisplay:
-        """Draws both curves, and what they have to be compared with."""
+        """Draws both curves, and the likelihoods for comparison."""
         self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
         steps, training, validation = np.array(self.learned.curve, dtype=np.float64).T
@@ -135,16 +135,16 @@ class LearningCurveDisplay:
 
 @dataclass
 class InfluenceDisplay:
-    """How much rules move labels: for one row, or on average."""
+    """Effect of rules on labels: for one row, or on average."""
 
-    #: What each rule says, and the largest change of a probability that it brings about.
+    #: The text of each rule, and the largest change of a probability that it causes.
     influences: list[tuple[str, float]]
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, *, n_rows: int = 50, n_rules: int = 15, ax: Any = None) -> InfluenceDisplay:
-        """Of an estimator or a model: the mean over the first rows of the largest change."""
+        """From an estimator or a model: the mean of the largest change over the first rows."""
         model = _model(estimator)
         n_given = len(estimator.posterior(X)) if hasattr(estimator, "posterior") else len(model.predict(X))
         explained = [estimator.explain(X, row) for row in range(min(n_rows, n_given))]
@@ -155,7 +155,7 @@ class InfluenceDisplay:
 
     @classmethod
     def from_predictions(cls, explanation: Any, *, n_rules: int = 15, ax: Any = None) -> InfluenceDisplay:
-        """Of one explanation."""
+        """From one explanation."""
         named = [(rule["name"] or rule["text"], abs(rule["largest_change"] or 0.0)) for rule in explanation.rules]
         return cls(sorted(named, key=lambda item: -item[1])[:n_rules]).plot(ax)
 
@@ -173,17 +173,17 @@ class InfluenceDisplay:
 
 @dataclass
 class RuleGraphDisplay:
-    """Which rule ties which labels together: labels on a circle, a line for each pair that a rule is about."""
+    """Graph of rules: labels on a circle, a line for each pair of labels in a rule."""
 
     labels: list[str]
-    #: Pairs of labels, and how sure the surest rule about both is: |2 p - 1|.
+    #: Pairs of labels, with the certainty |2 p - 1| of the most certain rule about both.
     edges: dict[tuple[int, int], float]
     ax_: Any = field(default=None, repr=False)
     figure_: Any = field(default=None, repr=False)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> RuleGraphDisplay:
-        """Of a fitted estimator or a model."""
+        """From a fitted estimator or a model."""
         model = _model(estimator)
         names = [label.name for label in model.labels]
         edges: dict[tuple[int, int], float] = {}
@@ -195,7 +195,7 @@ class RuleGraphDisplay:
                     edges[pair] = max(edges.get(pair, 0.0), abs(2.0 * rule.probability - 1.0))
         return cls(names, edges).plot(ax)
 
-    #: The same: there are no predictions in a picture of rules.
+    #: The same, because a graph of rules has no predictions.
     from_predictions = from_estimator
 
     def plot(self, ax: Any = None) -> RuleGraphDisplay:

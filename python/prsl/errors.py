@@ -1,4 +1,4 @@
-"""What can be wrong: one class for each kind of error, carrying the library's sentence.
+"""Errors: one class for each kind, with the library's message.
 
 All of them are :class:`PrslError`, and a ``ValueError`` too.
 
@@ -12,31 +12,31 @@ All of them are :class:`PrslError`, and a ``ValueError`` too.
 
 
 class PrslError(ValueError):
-    """Something is wrong with what prsl was given; the message says what, and where."""
+    """Invalid input; the message says what is wrong, and where."""
 
 
 class PrslWarning(UserWarning):
-    """Something is probably not meant like this."""
+    """Input that is probably a mistake."""
 
 
 class ModelError(PrslError):
-    """A model does not make sense."""
+    """An invalid model."""
 
 
 class BeliefError(PrslError):
-    """Beliefs do not make sense."""
+    """Invalid beliefs."""
 
 
 class LearningError(PrslError):
-    """Nothing can be learned from this."""
+    """Learning is not possible with this input."""
 
 
 class ArgumentError(PrslError):
-    """An argument is not one of those that are known."""
+    """An argument has an unknown value."""
 
 
 class DataError(PrslError):
-    """A table or a dataset cannot be understood."""
+    """An invalid table or dataset."""
 
 
 class FileError(PrslError, OSError):
@@ -95,8 +95,12 @@ class RowLengthError(BeliefError):
     """A row does not have one number for each category, or one truth for each label."""
 
 
+class ForeignRowError(BeliefError):
+    """The rows belong to a model with other labels."""
+
+
 class RowCountError(BeliefError):
-    """There is not one of something for each row."""
+    """Two inputs have different numbers of rows."""
 
 
 class UnknownRowError(BeliefError):
@@ -108,7 +112,7 @@ class ZeroBeliefError(BeliefError):
 
 
 class LatentError(BeliefError):
-    """A label that no classifier speaks about was given a belief."""
+    """A label without a classifier was given a belief."""
 
 
 class GivenTwiceError(BeliefError):
@@ -132,11 +136,11 @@ class DuplicateRuleError(ModelError):
 
 
 class RuleProbabilityError(ModelError):
-    """The probability of a rule is not one."""
+    """The probability of a rule is not a probability."""
 
 
 class InhibitionProbabilityError(ModelError):
-    """An inhibition probability is not one."""
+    """An inhibition probability is not a probability."""
 
 
 class RepeatedInhibitionError(ModelError):
@@ -144,7 +148,7 @@ class RepeatedInhibitionError(ModelError):
 
 
 class EmptyNoisyOrError(ModelError):
-    """A noisy-or rule is about nothing."""
+    """A noisy-or rule names no category."""
 
 
 class TooDeepError(ModelError):
@@ -152,7 +156,7 @@ class TooDeepError(ModelError):
 
 
 class CountError(ModelError):
-    """A formula asks for more than there are."""
+    """A count is larger than the number of its formulas."""
 
 
 class EmptyAtomError(ModelError):
@@ -164,19 +168,19 @@ class CombinationWeightError(ModelError):
 
 
 class DuplicateCombinationError(ModelError):
-    """A typical combination is there twice."""
+    """A typical combination occurs twice."""
 
 
 class IncompleteCombinationError(ModelError):
-    """A typical combination leaves a label open."""
+    """A typical combination does not name a category of every label."""
 
 
 class ImpossibleError(PrslError):
-    """Rules and evidence leave nothing possible."""
+    """Rules and evidence exclude every assignment."""
 
 
 class TooCostlyError(PrslError):
-    """Exact inference would take more than is allowed."""
+    """Exact inference exceeds the limits."""
 
 
 class SettingError(PrslError):
@@ -184,11 +188,11 @@ class SettingError(PrslError):
 
 
 class NoStartError(PrslError):
-    """No possible assignment was found to begin sampling with."""
+    """No possible initial assignment was found for sampling."""
 
 
-class NoExplanationError(PrslError):
-    """No possible explanation was found, nor a proof that there is none."""
+class NoAssignmentError(PrslError):
+    """Neither a possible assignment nor a proof that there is none was found."""
 
 
 class NothingToSimulateError(PrslError):
@@ -196,11 +200,11 @@ class NothingToSimulateError(PrslError):
 
 
 class CalibratorError(PrslError):
-    """A calibrator does not suit its label."""
+    """A calibrator does not match its label."""
 
 
 class CalibrationError(LearningError):
-    """No calibrator can be fitted to this."""
+    """No calibrator can be fitted to these rows."""
 
 
 class ExamplesError(LearningError):

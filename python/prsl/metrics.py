@@ -1,4 +1,4 @@
-"""How good predictions are, where truths may be missing (NaN or `None` in `y_true`).
+"""Scores of predictions, where truths may be missing (NaN or `None` in `y_true`).
 
 Functions take the truth first. Scorers, for `GridSearchCV` and `cross_val_score`, are in :data:`SCORERS`, and made by
 :func:`scorer`.
@@ -31,7 +31,7 @@ __all__ = [
     "scorer",
 ]
 
-#: The log-likelihood of what was thought impossible.
+#: The log-likelihood of a truth of probability 0.
 IMPOSSIBLE = float(np.log(1e-300))
 
 Numbers = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ def hamming(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
 
 
 def joint_log_likelihood(log_likelihoods: Any, *, sample_weight: Any = None) -> float:
-    """The mean of ln P(known truths of a row), as `joint_log_likelihood` of an estimator has it.
+    """The mean of ln P(known truths of a row), as returned by `joint_log_likelihood` of an estimator.
 
     What was thought impossible counts as :data:`IMPOSSIBLE`; rows without a known truth, NaN, do not count.
     """
@@ -79,8 +79,8 @@ def label_log_likelihood(y_true: Any, probabilities: Any, *, classes: Any = None
 
 
 def expected_calibration_error(y_true: Any, probabilities: Any, *, classes: Any = None, n_bins: int = 15) -> float:
-    """How far probabilities are from frequencies: the mean over the classes of all labels, each in bins of equal width. Of two
-    classes, the second alone counts."""
+    """Mean difference between probabilities and frequencies, over the classes of all labels, in bins of equal width. Of two
+    classes only the second counts."""
     codes, listed = _coded(y_true, probabilities, classes)
     errors = []
     for j, values in enumerate(listed):

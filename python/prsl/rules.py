@@ -1,4 +1,4 @@
-"""Rules from elsewhere."""
+"""Conversion of rules from other programs."""
 
 from __future__ import annotations
 

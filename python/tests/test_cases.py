@@ -79,5 +79,5 @@ def test_case(path: pathlib.Path, command: str, tmp_path: pathlib.Path) -> None:
     if is_possible:
         assert float(answer["log_evidence"]) == posterior.log_evidence[0]
         assert float(answer["log_weight"]) == posterior.log_weight[0, 0]
-        best = posterior.explanations[0]
+        best = posterior.assignments[0]
         assert best == {label.name: answer[f"mpe:{label.name}"] for label in model.labels}

@@ -22,7 +22,7 @@ BELIEFS = {
 def test_the_worked_example(warehouse: str) -> None:
     posterior = Model.parse(warehouse).predict(BELIEFS, "both")
     assert posterior["activity"][0].round(3).tolist() == [0.007, 0.289, 0.703]
-    assert posterior.explanations[0] == {"activity": "overhead", "feet": "standing", "hands": "high"}
+    assert posterior.assignments[0] == {"activity": "overhead", "feet": "standing", "hands": "high"}
     assert posterior.log_probability is not None and -1.5 < posterior.log_probability[0, 0] < 0
     assert len(posterior) == 2 and list(posterior) == posterior.keys() == ["activity", "feet", "hands"]
 
@@ -86,11 +86,11 @@ def test_engines_and_queries(warehouse: str) -> None:
     loopy = model.predict(BELIEFS, engine="loopy", max_sweeps=50)
     assert loopy.engine == "loopy" and loopy.sweeps is not None and loopy.residual is not None
     top = model.predict(BELIEFS, "mpe", top=4)
-    assert top.assignments is not None and top.assignments.shape == (2, 4, 3)
+    assert top.positions is not None and top.positions.shape == (2, 4, 3)
     assert top.log_weight is not None and (np.diff(top.log_weight, axis=1) <= 0).all()
     drawn = model.predict(BELIEFS, "samples", samples=5000, seed=3)
-    assert drawn.assignments is not None
-    share = (drawn.assignments[0, :, 0] == 2).mean()
+    assert drawn.positions is not None
+    share = (drawn.positions[0, :, 0] == 2).mean()
     assert share == pytest.approx(exact["activity"][0, 2], abs=0.03)
     assert "junction tree" in model.plan()["marginals"] and "mpe" in model.plan("both")
     for wrong in ({"query": "all"}, {"engine": "magic"}, {"top": 0, "query": "mpe"}, {"samples": 0, "query": "samples"}):
@@ -131,6 +131,31 @@ def test_editing(warehouse: str) -> None:
         model.edit().remove_rule("nobody").build()
 
 
+def test_texts_for_missing_values() -> None:
+    model = Model.parse("label rain\nlabel sky: clear, cloudy, dark\nrule 0.9: rain -> dark")
+    pyarrow = pytest.importorskip("pyarrow")
+    unknown = model.predict({"rain": [0.8, 0.8]})
+    frame = pyarrow.table({"rain": ["0.8", "0.8"], "sky": ["NA", "?"]})
+    np.testing.assert_array_equal(model.predict(frame, missing=["NA", "?"]).values, unknown.values)
+    observed = {"rain": [0.8, 0.8], "sky": ["NA", "?"]}
+    np.testing.assert_array_equal(model.predict(observed, missing=["NA", "?"]).values, unknown.values)
+    with pytest.raises(errors.PrslError, match="NA"):
+        model.predict(observed)
+    with pytest.raises(errors.ArgumentError, match="expected a list of texts"):
+        model.predict(observed, missing="NA")
+
+
+def test_deprecated_names(warehouse: str) -> None:
+    found = Model.parse(warehouse).predict(BELIEFS, "mpe")
+    for old, new in (
+        ("explanations", "assignments"),
+        ("all_explanations", "all_assignments"),
+        ("explanation_engine", "assignment_engine"),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"use `Posterior.{new}`"):
+            assert getattr(found, old) == getattr(found, new)
+
+
 def test_explanations(warehouse: str) -> None:
     explanation = Model.parse(warehouse).explain(BELIEFS, 0)
     assert explanation.possible and explanation.best is not None and explanation.runner_up is not None
@@ -155,7 +180,7 @@ def test_pages_are_html_and_escape_names(warehouse: str) -> None:
 
 
 def test_every_kind_of_error_has_its_class(root: pathlib.Path) -> None:
-    source = (root / "crates" / "prsl" / "src" / "error.rs").read_text()
+    source = (root / "crates" / "prsl" / "src" / "error" / "mod.rs").read_text()
     kinds = re.findall(r'=> "(\w+)",', source[source.index("pub fn kind") :])
     assert len(kinds) > 30
     for kind in kinds:
@@ -232,15 +257,15 @@ def test_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", prsl.__version__)
 
 
-def test_explanations_that_were_not_found_or_cut_short_say_so() -> None:
+def test_assignments_that_were_not_found_or_cut_short_say_so() -> None:
     names = [f"p{pigeon}_{hole}" for pigeon in range(10) for hole in range(9)]
     rules = ["rule 1: " + " | ".join(f"p{pigeon}_{hole}" for hole in range(9)) for pigeon in range(10)]
     for hole in range(9):
         rules += [f"rule 1: !p{a}_{hole} | !p{b}_{hole}" for b in range(10) for a in range(b)]
     pigeons = Model.parse("\n".join([f"label {name}" for name in names] + rules))
     found = pigeons.predict({"p0_0": [0.6]}, "mpe", memory=1, time_limit=0)
-    assert found.status.tolist() == ["not_found"] and found.explanations == [None]
+    assert found.status.tolist() == ["not_found"] and found.assignments == [None]
     pairs = [f"label l{label}" for label in range(24)]
     pairs += [f"rule 0.9: l{a} xor l{b}" for b in range(24) for a in range(b)]
     found = Model.parse("\n".join(pairs)).predict({"l0": [0.6]}, "mpe", memory=1, time_limit=1e-9)
-    assert found.status.tolist() == ["time_limit"] and found.explanations[0] is not None
+    assert found.status.tolist() == ["time_limit"] and found.assignments[0] is not None

@@ -114,7 +114,7 @@ def test_partial_fit(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     assert stacker.n_iter_ > steps and stacker.score(yes[400:], y[400:]) >= before - 0.05
 
 
-def test_top_explanations_and_joint_decisions(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+def test_top_assignments_and_joint_decisions(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
     stacker = RuleStacker(decision="joint", **FAST).fit(yes, y)
     np.testing.assert_array_equal(stacker.predict(yes), stacker.predict_mpe(yes))

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::{Parser, ValueEnum};
+use prsl::calibrate::CalibrationMethod;
+use prsl::infer::{Samples, Sampling};
 use prsl::learn::{Calibrating, Examples, Gradients, Learner, Size};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, CalibrationMethod, Limits, Model, Normalize, Sampler, Sampling};
+use prsl::{BeliefMatrix, Engines, Model, Normalize};
 use prsl_bench::cpu_time;
 use prsl_data::{Cell, TableReader};
 use rand::{RngExt, SeedableRng};
@@ -306,11 +308,12 @@ fn found_again(page: &mut Page) -> Result<()> {
     for seed in 1..=5 {
         tell("simulation", seed as usize - 1, 5);
         let (generator, beliefs) = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed }.draw()?;
-        let sampler = Sampler::compile(&generator, Limits::default())?;
-        let samples = sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed, ..Sampling::default() });
-        let truth = |sample: prsl::Result<Option<Vec<Vec<usize>>>>| -> Result<Vec<Option<usize>>> {
+        let sampler = Engines::new(&generator).sampler()?;
+        let samples =
+            sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed, ..Sampling::default() })?;
+        let truth = |sample: prsl::Result<Option<Samples>>| -> Result<Vec<Option<usize>>> {
             let sample = sample?.context("a row is impossible")?;
-            Ok(sample[0].iter().map(|&category| Some(category)).collect())
+            Ok(sample[0].indices().iter().copied().map(Some).collect())
         };
         let truths = samples.into_iter().map(truth).collect::<Result<_>>()?;
         let rows = Examples::new(beliefs, truths)?;

@@ -1,4 +1,4 @@
-//! What models at the limits take: the time and peak memory of whole commands, written to `docs/limits.md`.
+//! Measures time and peak memory of whole commands on models near the limits, and writes `docs/limits.md`.
 //!
 //! ```text
 //! cargo build --release -p prsl-cli && cargo run --release -p prsl-bench --bin limits -- target/release/prsl
@@ -13,12 +13,12 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use prsl_testkit::limits;
 
-/// Measure what models at the limits take.
+/// Measure time and memory of commands on models near the limits.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The `prsl` command to measure.
     command: PathBuf,
-    /// Where the models go.
+    /// The folder for the models.
     #[arg(long, default_value = "target/limits")]
     folder: PathBuf,
     /// The table to write.
@@ -97,20 +97,22 @@ fn lines() -> Vec<Line> {
 }
 
 const HEAD: &str = "\
-# What models at the limits take
+# Very large models: time, memory and refusals
 
-Every command says what it cannot do before it tries for long. The table shows commands on models near the limits: what is wanted,
-what comes out, wall time and peak resident memory of the whole command on one thread, reading and writing included. Two rows of
-beliefs each. `make bench-limits` writes this page. Tests count work instead of time; the lines about `--top` and `simulate` have none yet.
+A command that cannot answer refuses early, with the reason. The table lists models near the limits, the target for each
+command, and the outcome. Seconds are wall time on one thread, and MB are peak resident memory. Both are those of the whole
+command on two rows of beliefs, reading and writing included. The tests of these targets count work instead of time.
 
-| model | command | wanted | outcome | seconds | peak MB |
+Made by `make bench-limits` at commit COMMIT.
+
+| model | command | target | outcome | seconds | peak MB |
 |---|---|---|---|---|---|
 ";
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     std::fs::create_dir_all(&arguments.folder)?;
-    let mut page = HEAD.to_owned();
+    let mut page = HEAD.replace("COMMIT", &commit()?);
     for (index, line) in lines().iter().enumerate().filter(|(_, line)| line.what.contains(&arguments.only)) {
         let measured = measure(&arguments, index, line).with_context(|| line.what.to_owned())?;
         let shown = line
@@ -133,6 +135,13 @@ fn main() -> Result<()> {
         std::fs::write(&arguments.output, page)?;
     }
     Ok(())
+}
+
+/// The abbreviated hash of the checked-out commit.
+fn commit() -> Result<String> {
+    let output =
+        Command::new("git").args(["rev-parse", "--short", "HEAD"]).output().context("git is needed")?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 struct Measured {

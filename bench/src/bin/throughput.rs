@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use prsl::engines::{EngineChoice, Marginals, Settings};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, Normalize};
+use prsl::{BeliefMatrix, Engines, Normalize};
 
 /// Marginals of many rows of a simulated model, and how long they take
 #[derive(Parser)]
@@ -49,8 +48,8 @@ fn main() -> Result<()> {
             cells.iter_mut().zip(row).for_each(|(cell, belief)| *cell = Some(*belief));
             rows.push(&cells, Normalize::Never)?;
         }
-        let engine = Marginals::compile(&model, EngineChoice::Auto, &Settings::default())?;
-        let posteriors = engine.infer_batch(&rows);
+        let engine = Engines::new(&model).marginals()?;
+        let posteriors = engine.infer_batch(&rows)?;
         fastest = fastest.min(start.elapsed().as_secs_f64());
         let possible = |row: usize| posteriors.marginals(row).map(<[f64]>::to_vec);
         marginals = (0..posteriors.n_rows().min(1000)).filter_map(possible).flatten().collect();

@@ -13,7 +13,7 @@ pub enum Figure {
     WorstError,
     /// How many rows of loopy marginals did not come to rest.
     NotConverged,
-    /// The median share of explanations that loopy max-product found.
+    /// The median share of most probable assignments that loopy max-product found.
     Loopy,
     /// The median share guessed by the best category of each loopy marginal.
     Marginals,
@@ -28,7 +28,7 @@ impl Figure {
             Figure::Correlation => "mean correlation of exact and loopy marginals",
             Figure::WorstError => "largest error of a loopy marginal",
             Figure::NotConverged => "rows whose loopy marginals did not converge",
-            Figure::Loopy => "median share of explanations found by loopy max-product",
+            Figure::Loopy => "median share of most probable assignments found by loopy max-product",
             Figure::Marginals => "median share found by the best category of each loopy marginal",
             Figure::SideExperiment => "models that differ from the authors' side experiment",
         }

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use prsl::infer::{LoopySettings, MaxProductTree, SearchLimits, Stopped};
 use prsl::{
-    BeliefMatrix, BranchAndBound, JunctionTree, Limits, Loopy, LoopySettings, MaxProductTree, Model,
-    MostProbable, Posteriors, SearchLimits, Stopped,
+    Assignment, BeliefMatrix, BranchAndBound, CategoryId, JunctionTree, Limits, Loopy, Model, MostProbable,
+    Posteriors,
 };
 
 use super::{Case, EXACT_UP_TO, Measure, Measured, Method, SLOW_TREE, Setting, Task};
@@ -15,7 +16,7 @@ const LIMITS: Limits = Limits { memory: 4 << 30 };
 const SEARCH: SearchLimits = SearchLimits { work: u64::MAX, time: Some(Duration::from_secs(60)) };
 /// Exact marginals with a larger error than this are no yardstick.
 const IMPRECISE: f64 = 1e-6;
-/// Two explanations whose weights are this close, relative to them, are equally probable.
+/// Two assignments whose weights are this close, relative to them, are equally probable.
 const TIE: f64 = 1e-9;
 
 /// Asks every engine that can answer.
@@ -44,9 +45,8 @@ pub(super) fn measure(case: &Case, floor: Duration) -> Measured {
     study.measured
 }
 
-/// One explanation per row, or that nothing certain is known about it.
-type Assignments = Vec<Explanation>;
-type Explanation = Option<Vec<usize>>;
+/// One assignment per row, or that nothing certain is known about it.
+type Assignments = Vec<Option<Assignment>>;
 
 struct Study<'a> {
     case: &'a Case,
@@ -90,12 +90,13 @@ impl Study<'_> {
         let rows = &self.case.rows;
         let n_rows = rows.n_rows();
         self.measured.n_exact_rows = n_rows;
-        let exact = self.timed(Task::Marginals, n_rows, || engine.infer_batch(rows));
+        let exact =
+            self.timed(Task::Marginals, n_rows, || engine.infer_batch(rows).expect("rows of the model"));
         self.measured.n_imprecise = (0..n_rows).filter(|&row| !is_precise(&exact, row)).count();
         Some(exact)
     }
 
-    /// The exact explanations: by branch and bound with proof, or by the tree. Where both know, they have to agree.
+    /// The most probable assignments: by branch and bound with proof, or by the tree. Where both know, they have to agree.
     fn exact_best(&mut self) -> Assignments {
         let found = self.branch_and_bound();
         let tree = self.tree();
@@ -121,14 +122,16 @@ impl Study<'_> {
         let Some(engine) = self.compiled("branch and bound", engine) else {
             return vec![None; case.rows.n_rows()];
         };
-        let best = self.timed(Task::BranchAndBound, case.rows.n_rows(), || engine.best_batch(&case.rows));
+        let best = self.timed(Task::BranchAndBound, case.rows.n_rows(), || {
+            engine.best_batch(&case.rows).expect("rows of the model")
+        });
         let proven =
             |best: &Option<MostProbable>| f64::from(best.as_ref().is_some_and(MostProbable::is_optimal));
         self.set(Measure::Proven, mean(&best.iter().map(proven).collect::<Vec<_>>()));
         best
     }
 
-    /// The tree's explanations of the rows that it is asked about, none where it does not fit.
+    /// The tree's assignments of the rows that it is asked about, none where it does not fit.
     fn tree(&mut self) -> Assignments {
         if self.measured.n_labels > EXACT_UP_TO {
             return Vec::new();
@@ -137,7 +140,8 @@ impl Study<'_> {
         let Some(engine) = self.compiled("max-product tree", engine) else { return Vec::new() };
         let most = if engine.cost().multiply_adds > SLOW_TREE.0 { SLOW_TREE.1 } else { usize::MAX };
         let rows = self.case.rows.slice(0..self.case.rows.n_rows().min(most));
-        let best = self.timed(Task::Tree, rows.n_rows(), || engine.best_batch(&rows));
+        let best =
+            self.timed(Task::Tree, rows.n_rows(), || engine.best_batch(&rows).expect("rows of the model"));
         best.into_iter().map(|best| best.map(|best| best.assignment)).collect()
     }
 
@@ -147,13 +151,17 @@ impl Study<'_> {
         let engine =
             Loopy::compile_with(&case.model, settings).expect("noisy-ors are never too large for loopy");
         let n_rows = case.rows.n_rows();
-        let marginals = self.timed(Task::LoopyMarginals(setting), n_rows, || engine.infer_batch(&case.rows));
+        let marginals = self.timed(Task::LoopyMarginals(setting), n_rows, || {
+            engine.infer_batch(&case.rows).expect("rows of the model")
+        });
         let converged = |row| f64::from(marginals.stopped(row).is_final());
         self.set(Measure::Converged(setting), mean(&(0..n_rows).map(converged).collect::<Vec<_>>()));
         if let Some(exact) = exact {
             self.compare(setting, exact, &marginals);
         }
-        let decoded = self.timed(Task::LoopyBest(setting), n_rows, || engine.best_batch(&case.rows));
+        let decoded = self.timed(Task::LoopyBest(setting), n_rows, || {
+            engine.decode_batch(&case.rows).expect("rows of the model")
+        });
         let guessed = decoded
             .into_iter()
             .map(|decoded| decoded.and_then(|decoded| decoded.best).map(|best| best.assignment))
@@ -182,17 +190,22 @@ impl Study<'_> {
         self.set(Measure::Match(method), share);
     }
 
-    /// The authors' side experiment: how often exact marginals and loopy max-product guess the explanation of other rows.
+    /// The authors' side experiment: how often exact marginals and loopy max-product guess the most probable assignment of other rows.
     fn side_experiment(&mut self) {
         let (model, Some(side)) = (&self.case.model, &self.case.side) else { return };
         let Ok(tree) = MaxProductTree::compile_within(model, LIMITS) else { return };
         let Ok(exact) = JunctionTree::compile_within(model, LIMITS) else { return };
         let Ok(loopy) = Loopy::compile_with(model, LoopySettings::authors()) else { return };
-        let best: Assignments =
-            tree.best_batch(&side.rows).into_iter().map(|best| best.map(|best| best.assignment)).collect();
-        let by_marginals = best_categories(model, &exact.infer_batch(&side.rows));
-        let by_loopy: Assignments = loopy
+        let best: Assignments = tree
             .best_batch(&side.rows)
+            .expect("rows of the model")
+            .into_iter()
+            .map(|best| best.map(|best| best.assignment))
+            .collect();
+        let by_marginals = best_categories(model, &exact.infer_batch(&side.rows).expect("rows of the model"));
+        let by_loopy: Assignments = loopy
+            .decode_batch(&side.rows)
+            .expect("rows of the model")
             .into_iter()
             .map(|decoded| decoded.and_then(|decoded| decoded.best).map(|best| best.assignment))
             .collect();
@@ -214,15 +227,15 @@ fn is_precise(exact: &Posteriors, row: usize) -> bool {
     !matches!(exact.stopped(row), Stopped::Imprecise { error } if error > IMPRECISE)
 }
 
-/// The share of rows, of those whose best explanation is known, in which a guess is as probable as the best.
+/// The share of rows, of those whose best assignment is known, in which a guess is as probable as the best.
 fn share_matched(
     model: &Model,
     rows: &BeliefMatrix,
     best: &Assignments,
     guessed: &Assignments,
 ) -> Option<f64> {
-    let weight = |row: usize, assignment: &[usize]| model.log_weight(rows.row(row), assignment);
-    let is_match = |(row, (best, guess)): (usize, (&Explanation, &Explanation))| {
+    let weight = |row: usize, assignment: &Assignment| model.log_weight(&rows.row(row), assignment);
+    let is_match = |(row, (best, guess)): (usize, (&Option<Assignment>, &Option<Assignment>))| {
         let best = weight(row, best.as_ref()?);
         let guess = guess.as_ref().map_or(f64::NEG_INFINITY, |guess| weight(row, guess));
         Some(f64::from(guess >= best - TIE * best.abs().max(1.0)))
@@ -232,7 +245,7 @@ fn share_matched(
 
 fn with_ties(case: &Case, mut guessed: Assignments) -> Assignments {
     for (row, stored) in &case.ties {
-        guessed[*row] = Some(stored.clone());
+        guessed[*row] = Some(Assignment::from_indices(&stored[..]));
     }
     guessed
 }
@@ -244,7 +257,7 @@ fn best_categories(model: &Model, posteriors: &Posteriors) -> Assignments {
     };
     let row = |row| {
         let marginals: &[f64] = posteriors.marginals(row)?;
-        Some(model.label_ids().map(|label| best(&marginals[model.block(label)])).collect())
+        Some(model.label_ids().map(|label| CategoryId::new(best(&marginals[model.block(label)]))).collect())
     };
     (0..posteriors.n_rows()).map(row).collect()
 }

@@ -37,7 +37,7 @@ impl Setting {
     }
 }
 
-/// Who guesses the most probable explanation.
+/// Who guesses the most probable assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// Loopy max-product.
@@ -57,9 +57,9 @@ pub enum Task {
     Marginals,
     /// Loopy marginals.
     LoopyMarginals(Setting),
-    /// The exact explanation by the max-product tree.
+    /// The most probable assignment by the max-product tree.
     Tree,
-    /// The exact explanation by branch and bound.
+    /// The most probable assignment by branch and bound.
     BranchAndBound,
     /// Loopy max-product.
     LoopyBest(Setting),
@@ -76,9 +76,9 @@ pub enum Measure {
     WorstError(Setting),
     /// The share of rows in which loopy marginals came to rest.
     Converged(Setting),
-    /// The share of rows in which a guess is the exact explanation.
+    /// The share of rows in which a guess is the most probable assignment.
     Match(Method),
-    /// The share of rows whose explanation branch and bound has proven.
+    /// The share of rows whose assignment branch and bound has proven.
     Proven,
     /// Seconds of CPU time per row.
     Seconds(Task),
@@ -123,7 +123,7 @@ pub struct Measured {
     pub n_rows: usize,
     /// Rows of them that were compared with the exact marginals.
     pub n_exact_rows: usize,
-    /// Why there are no exact marginals, or no explanation by the tree.
+    /// Why there are no exact marginals, or no assignment by the tree.
     pub refused: Vec<String>,
     /// Rows left aside because the exact marginals lost too many digits.
     pub n_imprecise: usize,
@@ -147,7 +147,7 @@ pub struct Draw {
 /// The sizes at which the authors published models, with the names they gave them.
 pub const GOLDEN_SIZES: [(usize, &str); 3] = [(5, "small"), (10, "medium"), (30, "almostLarge")];
 /// A max-product tree that takes more multiply-adds a row than this is asked about so many rows only: branch and bound knows
-/// the explanations of all rows.
+/// the assignments of all rows.
 const SLOW_TREE: (f64, usize) = (3e7, 4);
 /// Above this size no plan is asked for.
 const EXACT_UP_TO: usize = 60;
@@ -218,7 +218,7 @@ fn progress(measured: &Measured) -> String {
     let shown =
         |measure| measured.values.get(&measure).map_or("none".to_owned(), |value| format!("{value:.4}"));
     format!(
-        "{}: correlation {}, most probable explanation matched {}{}",
+        "{}: correlation {}, most probable assignment matched {}{}",
         measured.name,
         shown(Measure::Correlation(Setting::Default)),
         shown(Measure::Match(Method::Loopy(Setting::Default))),

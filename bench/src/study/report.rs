@@ -42,8 +42,8 @@ fn introduction() -> Vec<Block> {
         text(
             "The pRSL paper (UAI 2021, section on approximation quality) asks how close loopy belief propagation comes to \
              exact answers on random models of noisy-or rules: how well its marginals agree with exact ones, and how often it \
-             finds the most probable joint explanation. Its exact engine ended at 30 labels for marginals and at 10 for \
-             explanations. This report repeats the study on the authors' own models, fills in what they could not \
+             finds the most probable assignment. Its exact engine ended at 30 labels for marginals and at 10 for \
+             assignments. This report repeats the study on the authors' own models, fills in what they could not \
              compute, and goes on with models drawn anew.",
         ),
         text(
@@ -128,7 +128,7 @@ fn side_experiment(measured: &[Measured]) -> Option<String> {
     };
     Some(format!(
         "A side experiment of theirs, on other rows at 10 labels: the best category of each exact marginal is the most \
-         probable explanation in {} of the rows (stored: {}), loopy max-product finds it in {} (stored: {}).",
+         probable assignment in {} of the rows (stored: {}), loopy max-product finds it in {} (stored: {}).",
         mean(Measure::Side(false))?,
         mean(Measure::SideStored(false))?,
         mean(Measure::Side(true))?,
@@ -201,7 +201,7 @@ impl Section<'_> {
             ),
             self.matches(),
             self.figure(
-                "Rows whose most probable explanation is found",
+                "Rows whose most probable assignment is found",
                 "share of rows",
                 unit,
                 |v| format!("{:.0} %", 100.0 * v),
@@ -217,9 +217,9 @@ impl Section<'_> {
                 &MARGINAL_TASKS.map(|task| task.1),
                 tasks(&MARGINAL_TASKS),
             ),
-            self.times("Most probable explanation: CPU time per row, median over models", &MPE_TASKS),
+            self.times("Most probable assignment: CPU time per row, median over models", &MPE_TASKS),
             self.figure(
-                "Most probable explanation: CPU time per row",
+                "Most probable assignment: CPU time per row",
                 "time per row",
                 Scale::Log,
                 short_seconds,
@@ -298,7 +298,7 @@ impl Section<'_> {
             row.push(self.estimate(n_labels, Measure::Proven, percent));
             table.push(row);
         }
-        let caption = "Rows whose most probable explanation is found: means over models with 95 % intervals; branch and bound \
+        let caption = "Rows whose most probable assignment is found: means over models with 95 % intervals; branch and bound \
                        beside the max-product tree where that fits, and the rows it has proven";
         Block::Table(caption.to_owned(), table)
     }
@@ -350,8 +350,8 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
             SLOW_TREE.0 / 1e6,
             SLOW_TREE.1
         ),
-        "Exact explanations: max-product tree where it fits into 4 GiB, else branch and bound with proof, up to a minute a row. A \
-         guess counts if it is as probable as the exact explanation."
+        "Most probable assignments: max-product tree where it fits into 4 GiB, else branch and bound with proof, up to a minute a row. A \
+         guess counts if it is as probable as the exact one."
             .to_owned(),
         "Correlation is Pearson's, over all categories of all rows of a model. Intervals: bootstrap over models, 2000 resamples, \
          95 %. Boxes: quartiles and median; whiskers within 1.5 times the box; dots beyond."
@@ -377,6 +377,6 @@ fn left_aside(measured: &[Measured]) -> Vec<String> {
         if names.is_empty() { format!("No {what}.") } else { format!("Some {what}: {}.", names.join("; ")) }
     };
     points.push(count(|model| model.n_imprecise, "rows were left aside because exact marginals lost digits"));
-    points.push(count(|model| model.n_unproven, "rows were left aside for want of a proven explanation"));
+    points.push(count(|model| model.n_unproven, "rows were left aside for want of a proven assignment"));
     points
 }

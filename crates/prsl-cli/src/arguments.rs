@@ -1,4 +1,4 @@
-//! The command line as a whole: which subcommands there are, and which arguments several of them share.
+//! The command line: all subcommands, and the arguments that several of them share.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,22 +18,22 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  prsl demo                                    see it work, and get files to play with
-  prsl check warehouse.prsl                    are the rules sound?
-  prsl predict warehouse.prsl beliefs.csv      what do the beliefs become under the rules?
+  prsl demo                                    a tour, with files for experiments
+  prsl check warehouse.prsl                    check the rules
+  prsl predict warehouse.prsl beliefs.csv      the posterior of every row
   prsl explain warehouse.prsl beliefs.csv --row 7
   prsl evaluate warehouse.prsl beliefs.csv truth.csv
 
 Exit codes: 0 done, 1 `check` has findings or `fmt --check` a difference, 2 wrong usage,
 3 the model or the data cannot be used.";
 
-/// Classifiers' beliefs, corrected by rules that experts wrote down.
+/// Exact inference with classifiers and probabilistic rules.
 ///
-/// Each classifier says how probable it finds the categories of one label, and rules relate the labels, such as
+/// Each classifier gives probabilities for the categories of one label. Rules relate the labels, such as
 ///
 ///   rule 0.8: high & standing -> overhead
 ///
-/// prsl answers with the beliefs that follow from both, and tells which rule moved what.
+/// prsl computes the posterior of every label, and explains which rule changed what.
 #[derive(Debug, Parser)]
 #[command(name = "prsl", bin_name = "prsl", version, after_help = EXAMPLES, styles = style::HELP, max_term_width = 100)]
 pub struct Arguments {
@@ -59,7 +59,7 @@ enum Command {
 }
 
 impl Arguments {
-    /// Does what was asked for.
+    /// Runs the subcommand.
     pub fn run(self) -> Result<ExitCode> {
         match self.command {
             Command::Check(arguments) => arguments.run(),
@@ -79,7 +79,7 @@ impl Arguments {
     }
 }
 
-/// A model, a table of beliefs about it, and how to take them.
+/// A model, a table of beliefs, and options for reading it.
 #[derive(Debug, clap::Args)]
 pub struct Question {
     /// The model, `.prsl` text or JSON; `-` is standard input
@@ -87,7 +87,7 @@ pub struct Question {
     /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
     ///
     /// Columns are named `label=category`, or by a category that only one label has, or, for observed categories and
-    /// yes/no labels, by the label. Empty cells of a label share what the others leave of 1; a label without any
+    /// yes/no labels, by the label. Empty cells of a label share the rest of the probability; a label without any cell
     /// takes its prior.
     #[arg(required = true)]
     pub beliefs: Option<PathBuf>,
@@ -97,13 +97,13 @@ pub struct Question {
     pub memory: MemoryLimit,
 }
 
-/// How tables of beliefs and truths are taken.
+/// Options for reading tables of beliefs and truths.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct TableOptions {
-    /// Divide each belief by its sum, instead of refusing those that do not sum to 1
+    /// Divide each belief by its sum, instead of rejecting those that do not sum to 1
     #[arg(long)]
     pub normalize: bool,
-    /// Skip columns that the model does not know, instead of refusing them
+    /// Skip columns that the model does not know, instead of rejecting them
     #[arg(long)]
     pub ignore_extra: bool,
     /// Texts that stand for a missing value, as empty cells do, separated by commas: NA,? for example
@@ -123,7 +123,7 @@ impl TableOptions {
         BeliefReader::new(model, self.open(path)?, options)
     }
 
-    /// Opens a table as truths about a model, perhaps with a column of weights.
+    /// Opens a table as truths about a model, optionally with a column of weights.
     pub fn open_truths(
         &self,
         model: &Model,
@@ -138,11 +138,11 @@ impl TableOptions {
     }
 }
 
-/// What a command may take.
+/// Limits of a command.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct MemoryLimit {
-    /// The most memory for tables: bytes, or with a unit as in 512MiB, 2GiB or 500MB; what needs more is refused, or approximated
-    /// where that is possible
+    /// Memory limit for tables: bytes, or with a unit as in 512MiB, 2GiB or 500MB; beyond it, inference is refused, or
+    /// approximate if possible
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub memory: Memory,
 }
@@ -165,7 +165,7 @@ impl Question {
         Ok(())
     }
 
-    /// The file of beliefs, for whoever reads them.
+    /// The file of beliefs.
     pub fn beliefs(&self) -> &Path {
         self.beliefs.as_deref().expect("nobody may leave them out and read them")
     }
@@ -175,13 +175,13 @@ impl Question {
         self.tables.open_beliefs(model, self.beliefs())
     }
 
-    /// What inference may take.
+    /// The limits of inference.
     pub fn limits(&self) -> Limits {
         self.memory.limits()
     }
 }
 
-/// The complaint that a subcommand is used in a wrong way.
+/// A usage error of a subcommand.
 pub fn usage(subcommand: &str, kind: ErrorKind, message: impl std::fmt::Display) -> anyhow::Error {
     let mut command = Arguments::command();
     command.build();
@@ -189,7 +189,7 @@ pub fn usage(subcommand: &str, kind: ErrorKind, message: impl std::fmt::Display)
     command.error(kind, message).into()
 }
 
-/// A time that is given in seconds.
+/// Parses a time in seconds.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let wanted = "expected a number of seconds, as in 0.5 or 30";
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -1,4 +1,4 @@
-//! `prsl calibrate`: what the classifiers say, corrected by what turned out to be true.
+//! `prsl calibrate`: fits calibrators to known truths.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prsl::{BeliefMatrix, CalibrationData, CalibrationMethod, Calibrator, Label, LabelId, Model};
+use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
+use prsl::{BeliefMatrix, Label, LabelId, Model};
 use unicode_width::UnicodeWidthStr;
 
 use crate::arguments::TableOptions;
@@ -24,18 +25,18 @@ Examples:
   prsl calibrate warehouse.prsl beliefs.csv truth.csv --method platt --labels feet,alarm -o calibrated.prsl
   prsl calibrate warehouse.json beliefs.parquet truth.parquet -o calibrated.json
 
-TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, \
+TRUTH has a column for each label, in any order, with the names of categories (for yes/no labels also 1 and 0, \
 true and false), and a row for each row of BELIEFS. Use rows that the classifiers were not trained on.
 
-Each label is fitted by itself, to the rows in which its classifier gives a belief and its truth is known. Beliefs are taken raw: \
-calibrators that the model already has do not apply, and those of the labels that are fitted are replaced. `auto` takes, \
-label by label, the kind with the smallest log loss in 5-fold cross-validation, which may be none at all. `platt` is for labels \
+Each label is fitted separately, to the rows with a belief of its classifier and a known truth. Fits use raw beliefs: existing \
+calibrators of the model do not apply, and those of the fitted labels are replaced. `auto` selects for each label the kind \
+with the smallest log loss in 5-fold cross-validation, or none. `platt` is for labels \
 of two categories; others get `dirichlet` instead.
 
-The table shows the mean log loss and the expected calibration error (15 bins) of the raw and of the calibrated beliefs, on the rows \
-they were fitted to. A truth of probability 0 counts as 1e-300.
+The table shows the mean log loss and the expected calibration error (15 bins) of raw and calibrated beliefs, on the rows used \
+for fitting. A truth of probability 0 counts as 1e-300.
 
-The model is written as text, or as JSON if the name of the output ends in .json. Comments of a model text are not kept.")]
+The model is written as text, or as JSON if the name of the output ends in .json. Comments of a model text are lost.")]
 pub struct Arguments {
     /// The model, `.prsl` text or JSON; `-` is standard input
     model: PathBuf,
@@ -49,7 +50,7 @@ pub struct Arguments {
     /// The kind of calibrator
     #[arg(long, default_value = "auto")]
     method: Method,
-    /// Only these labels, separated by commas; the others keep the calibrators they have [default: all]
+    /// Only these labels, separated by commas; the others keep their calibrators [default: all]
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     labels: Vec<String>,
     #[command(flatten)]
@@ -59,17 +60,17 @@ pub struct Arguments {
 /// The kind of calibrator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Method {
-    /// Whichever of the others is best, or none at all
+    /// The best of the others, or none
     Auto,
     /// Log-odds times a slope plus an intercept, for labels of two categories
     Platt,
-    /// Any map that does not fall, for each category
+    /// A non-decreasing map for each category
     Isotonic,
-    /// One number: how much less sure to be
+    /// One temperature for all categories
     Temperature,
     /// A linear map of log beliefs
     Dirichlet,
-    /// How often the truth is what when the classifier says what
+    /// A confusion matrix: P(truth | classifier's category)
     Confusion,
 }
 
@@ -86,7 +87,7 @@ impl From<Method> for CalibrationMethod {
     }
 }
 
-/// The calibrator of a label, and what it gains.
+/// The calibrator of a label, and its scores.
 struct Fit {
     label: String,
     calibrator: Calibrator,
@@ -97,7 +98,7 @@ struct Fit {
 }
 
 impl Arguments {
-    /// Fits, writes the model, and shows what was gained.
+    /// Fits, writes the model, and prints the scores.
     pub fn run(self) -> Result<ExitCode> {
         let files = [("MODEL", &self.model), ("BELIEFS", &self.beliefs), ("TRUTH", &self.truth)];
         labeled::check("calibrate", files.map(|(name, path)| (name, path.as_path())))?;
@@ -129,7 +130,7 @@ impl Arguments {
         Ok(chosen)
     }
 
-    /// Fits one label; `None` if there is nothing to fit it to.
+    /// Fits one label; `None` without any row to fit it to.
     fn fit(
         &self,
         model: &Model,
@@ -161,7 +162,7 @@ impl Arguments {
     }
 }
 
-/// Tells of labels that the rows say little about.
+/// Warns about labels with too few informative rows.
 fn warn(label: &Label, counts: &[usize]) {
     let name = label.name();
     let n_rows: usize = counts.iter().sum();
@@ -191,7 +192,7 @@ fn with_calibrators(model: &Model, fits: &[Fit]) -> Result<Model> {
     Ok(builder.build()?)
 }
 
-/// The model in the form that the name of its file asks for.
+/// The model in the format given by the file name.
 pub fn text(model: &Model, file: &Path) -> String {
     let json = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
     if json { model.to_json() } else { model.to_string() }

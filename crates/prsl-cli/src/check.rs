@@ -1,12 +1,13 @@
-//! `prsl check`: what is questionable about the rules.
+//! `prsl check`: findings about the rules.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use prsl::Limits;
+use prsl::lint::Diagnostic;
 use prsl::lint::{self, Finding, Severity};
-use prsl::{Diagnostic, Limits};
 use serde::Serialize;
 
 use crate::arguments::MemoryLimit;
@@ -16,7 +17,7 @@ use crate::output;
 use crate::progress::counted;
 use crate::style::{self, styled};
 
-/// Check the rules of a model: contradictions, rules that say nothing or say it twice, failed expectations
+/// Check the rules of a model: contradictions, redundant rules, failed expectations
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,24 +27,24 @@ Examples:
 `expect` lines of the model are run as its tests:
   expect standing, high => overhead > 0.6
 
-The note `inference-cost` says which engine `prsl predict` takes for the model, and why; in JSON that is also the field \
-`inference`.
+The note `inference-cost` names the engine that `prsl predict` uses for the model, and the reason; in JSON it is also \
+the field `inference`.
 
-What could not be decided within a counted number of steps is the finding `not-decided`.
+The finding `not-decided` names questions that were not decided within the limit on counted steps.
 
-Exits with 1 if there are findings (notes do not count), and with 3 if the text is no model at all. In JSON its \
-errors look like findings with the code `syntax`.")]
+Exits with 1 if there are findings (notes do not count), and with 3 if the text is not a model. In JSON its \
+errors are findings with the code `syntax`.")]
 pub struct Arguments {
     /// The model, `.prsl` text or JSON; `-` is standard input
     model: PathBuf,
-    /// How the findings are written
+    /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
     #[command(flatten)]
     memory: MemoryLimit,
 }
 
-/// How findings and explanations are written.
+/// The output format of findings and explanations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -53,7 +54,7 @@ pub enum Format {
 }
 
 impl Arguments {
-    /// Checks, and shows what was found.
+    /// Checks, and prints the findings.
     pub fn run(self) -> Result<ExitCode> {
         let file = match ModelFile::read(&self.model) {
             Err(error) if self.format == Format::Json => return errors_in_json(error),
@@ -68,21 +69,21 @@ impl Arguments {
     }
 }
 
-/// Programs get the errors of a text like findings; no other error has a place in the text.
+/// In JSON, errors of a text are findings; other errors have no position in the text.
 fn errors_in_json(error: anyhow::Error) -> Result<ExitCode> {
     let invalid = error.downcast::<InvalidText>()?;
     Report::of_errors(&invalid).print_json()?;
     Ok(ExitCode::from(UNUSABLE))
 }
 
-/// What is questionable about a model, and what is worth knowing.
+/// The findings and notes about a model.
 #[derive(Debug, Serialize)]
 pub struct Report {
     file: String,
-    /// Which engine suits the model, and why; nothing for a text that is no model.
+    /// The engine and the reason; `None` if the text is not a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<String>,
-    /// What somebody should act on.
+    /// The findings that require action.
     findings: Vec<Finding>,
     notes: Vec<Finding>,
 }
@@ -97,7 +98,7 @@ impl Report {
         Report { file: file.name.clone(), inference, findings, notes }
     }
 
-    /// The errors of a text that is no model.
+    /// The errors of a text that is not a model.
     fn of_errors(invalid: &InvalidText) -> Report {
         let finding = |error: &Diagnostic| {
             let (line, column) = error.position(invalid.diagnostics.source());

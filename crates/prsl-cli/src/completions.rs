@@ -1,4 +1,4 @@
-//! `prsl completions`: the Tab key.
+//! `prsl completions`: shell completion.
 
 use std::process::ExitCode;
 

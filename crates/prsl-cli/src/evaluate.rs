@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use prsl::engines::{Explanations, Marginals, Settings};
+use prsl::infer::{AssignmentEngine, EngineSettings, MarginalEngine};
 use prsl::metrics::{
     Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods,
     label_log_likelihoods,
 };
-use prsl::{BeliefMatrix, Engine, Error, Limits, Model, RankedExplanations};
+use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model};
 use prsl_data::LabeledReader;
 use serde::{Serialize, Serializer};
 
@@ -24,7 +24,7 @@ use crate::progress::{Progress, grouped};
 use crate::style::{self, styled};
 use crate::{labeled, output};
 
-/// Score the answers against known truths, beside the beliefs without the rules
+/// Score predictions against known truths, with and without the rules
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,45 +33,44 @@ Examples:
   prsl evaluate warehouse.prsl beliefs.csv truth.csv --plots figures
   prsl evaluate large.prsl beliefs.csv truth.csv --engine loopy --threads 4
 
-TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, \
-true and false), and a row for each row of BELIEFS. Empty cells and missing columns are unknown: rows count by what is \
-known of them, and not at all if nothing is.
+TRUTH has a column for each label, in any order, with the names of categories (for yes/no labels also 1 and 0, true and \
+false), and a row for each row of BELIEFS. Empty cells and missing columns are unknown. A row counts with its known labels.
 
-joint accuracy: the most probable explanation is right about all known labels of a row. Label by label: the most \
-probable category of each is, and the Hamming loss is the share of known labels for which it is not. Joint log-likelihood: \
-ln of the probability of all known labels of a row together; label by label: the sum of the logarithms of the \
-probability of each. F1 is that of yes for yes/no labels, and of each category against all others for other labels. \
-The calibration error is the mean difference between probabilities and frequencies, in 15 bins for each category. A \
-truth of probability 0 scores ln 1e-300 and is counted as impossible. Intervals hold 95 % of 1,000 resamples of the rows.
+Joint accuracy: the share of rows in which the most probable assignment is right for all known labels. Label by label: \
+the same with the most probable category of each label. Hamming loss: the share of known labels whose most probable \
+category is wrong. Joint log-likelihood: ln of the joint probability of all known labels of a row. Label by label: the \
+sum of the labels' log probabilities. F1 is that of yes for yes/no labels, and of each category for other labels. \
+Calibration error: the mean difference between probabilities and frequencies, in 15 bins per category. A truth of \
+probability 0 scores ln 1e-300 and is counted as impossible. Intervals are 95 % bootstrap intervals (1,000 resamples).
 
-The joint log-likelihood takes exact inference: with loopy propagation it is left out (null).")]
+The joint log-likelihood needs exact inference; with loopy propagation it is missing (null).")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
     /// The truths, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
     truth: PathBuf,
-    /// How the scores are written
+    /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
-    /// How to find the answers
+    /// The engine
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
-    /// Another seed resamples other rows for the intervals
+    /// Seed of the bootstrap intervals
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Draw figures into this folder: graph.svg, reliability.svg, influence.svg, weights.svg
     #[arg(long, value_name = "DIR")]
     plots: Option<PathBuf>,
-    /// The number of threads [default: as many as there are cores]
+    /// The number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
-/// What `--plots` draws.
+/// The figures of `--plots`.
 const FIGURES: [&str; 4] = ["graph.svg", "reliability.svg", "influence.svg", "weights.svg"];
 
 impl Arguments {
-    /// Answers all rows, and scores the answers.
+    /// Predicts all rows, and scores the predictions.
     pub fn run(self) -> Result<ExitCode> {
         let question = &self.question;
         let (model, beliefs) = (question.model.as_path(), question.beliefs());
@@ -82,7 +81,7 @@ impl Arguments {
         }
         let file = ModelFile::read(&question.model)?;
         let reader = labeled::open(file.document.model(), question, &self.truth)?;
-        let settings = Settings { limits: question.limits(), ..Settings::default() };
+        let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
         let mut comparison = Comparison::compile(file.document.model(), self.engine, &settings)?;
         comparison.with.tell_doubts(self.engine);
         let text = labeled::threads(self.threads)?.install(|| {
@@ -111,7 +110,7 @@ impl Arguments {
     }
 }
 
-/// Answers all rows, and draws what they and the rules look like.
+/// Predicts all rows, and draws the figures.
 fn draw(comparison: &mut Comparison, reader: LabeledReader, limits: Limits, folder: &Path) -> Result<()> {
     let model = comparison.with.marginals.model().clone();
     let mut effects = match Effects::compile(&model, limits) {
@@ -137,7 +136,7 @@ fn draw(comparison: &mut Comparison, reader: LabeledReader, limits: Limits, fold
     Ok(())
 }
 
-/// The answers with the rules, and those of the beliefs alone.
+/// Evaluations with the rules, and of the beliefs alone.
 pub struct Comparison {
     /// With the rules.
     pub with: Scorer,
@@ -147,19 +146,19 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compiles both.
-    pub fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> Result<Comparison> {
+    pub fn compile(model: &Model, engine: EngineKind, settings: &EngineSettings) -> Result<Comparison> {
         let with = Scorer::compile(model, engine, settings)?;
-        // Without rules exact answers cost next to nothing.
-        let alone = Scorer::compile(&model.without_rules()?, EngineKind::Exact, &Settings::default())?;
+        // Without rules, exact inference costs almost nothing.
+        let alone = Scorer::compile(&model.without_rules()?, EngineKind::Exact, &EngineSettings::default())?;
         Ok(Comparison { with, alone })
     }
 
-    /// How good the answers of both are, by their names.
+    /// The evaluations with their names.
     pub fn evaluations(&self) -> [(&'static str, &Evaluation); 2] {
         [("with the rules", &self.with.evaluation), ("beliefs alone", &self.alone.evaluation)]
     }
 
-    /// Answers all rows of both tables, and lets somebody else see them.
+    /// Predicts all rows of both tables, and passes them to a callback.
     pub fn read(
         &mut self,
         mut reader: LabeledReader,
@@ -179,24 +178,24 @@ impl Comparison {
     }
 }
 
-/// Answers rows and keeps how good the answers are.
+/// Predicts rows and accumulates their scores.
 pub struct Scorer {
-    marginals: Marginals,
-    /// `None` if they are not affordable.
-    explanations: Option<Explanations>,
-    /// How good the answers so far are.
+    marginals: MarginalEngine,
+    /// `None` if the most probable assignment is too expensive.
+    assignments: Option<AssignmentEngine>,
+    /// The evaluation so far.
     pub evaluation: Evaluation,
 }
 
 impl Scorer {
-    /// Answers all rows, and tells how good the answers are.
+    /// Predicts all rows, and returns the evaluation.
     pub fn score(
         model: &Model,
         rows: &BeliefMatrix,
         truths: &[Vec<Option<usize>>],
         limits: Limits,
     ) -> Result<Evaluation> {
-        let settings = Settings { limits, ..Settings::default() };
+        let settings = EngineSettings { limits, ..EngineSettings::default() };
         let mut scorer = Self::compile(model, EngineKind::Auto, &settings)?;
         let (_, most) = chunk_rows(model, scorer.work());
         for start in (0..rows.n_rows()).step_by(most) {
@@ -206,25 +205,24 @@ impl Scorer {
         Ok(scorer.evaluation)
     }
 
-    fn compile(model: &Model, engine: EngineKind, settings: &Settings) -> Result<Scorer> {
-        let marginals = Marginals::compile(model, engine.into(), settings)?;
-        let explanations = match Explanations::compile(model, engine.into(), settings) {
+    fn compile(model: &Model, engine: EngineKind, settings: &EngineSettings) -> Result<Scorer> {
+        let engines = Engines::new(model).with_choice(engine.into()).with_settings(*settings);
+        let marginals = engines.marginals()?;
+        let assignments = match engines.assignments() {
             Err(Error::TooCostly { .. }) if engine == EngineKind::Auto => None,
-            explanations => Some(explanations?),
+            assignments => Some(assignments?),
         };
         let evaluation = Evaluation::new(model, marginals.engine());
-        Ok(Scorer { marginals, explanations, evaluation })
+        Ok(Scorer { marginals, assignments, evaluation })
     }
 
     fn work(&self) -> f64 {
-        self.marginals.work() + self.explanations.as_ref().map_or(0.0, Explanations::work)
+        self.marginals.work() + self.assignments.as_ref().map_or(0.0, AssignmentEngine::work)
     }
 
     fn add(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<()> {
-        let posteriors = self.marginals.infer_batch(rows);
-        let first =
-            |found: Vec<RankedExplanations>| found.into_iter().map(RankedExplanations::into_best).collect();
-        let best: Option<Vec<_>> = self.explanations.as_ref().map(|engine| first(engine.top_batch(rows, 1)));
+        let posteriors = self.marginals.infer_batch(rows)?;
+        let best = self.assignments.as_ref().map(|engine| engine.best_batch(rows)).transpose()?;
         let infer = |rows: &BeliefMatrix| self.marginals.infer_batch(rows);
         let joint = joint_log_likelihoods(rows, truths, &posteriors, infer)?;
         let labels = label_log_likelihoods(rows, truths, &posteriors, infer)?;
@@ -237,15 +235,15 @@ impl Scorer {
         Ok(self.evaluation.add(predictions, truths)?)
     }
 
-    /// Nobody should take an approximation for more than it is.
+    /// Notes that answers are approximate.
     fn tell_doubts(&self, engine: EngineKind) {
         let note = styled(style::NOTE, "note");
         if engine == EngineKind::Auto && self.marginals.engine() == Engine::Loopy {
             output::complain(&format!("{note}: marginals are approximate, {}\n", self.marginals.reason()));
         }
-        if self.explanations.is_none() {
+        if self.assignments.is_none() {
             output::complain(&format!(
-                "{note}: most probable explanations are not affordable for this model\n"
+                "{note}: the most probable assignment is too expensive for this model, so the joint accuracy is missing\n"
             ));
         }
     }
@@ -270,7 +268,7 @@ impl Scored {
         [score, interval.map_or(String::new(), |[low, high]| format!("[{low:.4}, {high:.4}]"))]
     }
 
-    /// Whether a score is better here.
+    /// Whether a score is better than the other one.
     pub fn is_better_than(&self, other: &Scored, metric: Metric) -> bool {
         match (self.scores.get(metric), other.scores.get(metric)) {
             (Some(score), Some(other)) if metric.higher_is_better() => score > other,
@@ -281,7 +279,7 @@ impl Scored {
 }
 
 impl Serialize for Scored {
-    /// One object; scores are null where they are not defined.
+    /// One object; undefined scores are null.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeMap;
         let scores = &self.scores;
@@ -322,7 +320,7 @@ pub fn title(metric: Metric) -> &'static str {
     }
 }
 
-/// A table: every score with the rules and without, the better one standing out.
+/// A table: every score with and without the rules, the better one highlighted.
 fn text(with: &Scored, alone: &Scored) -> String {
     let mut text = format!("{}\n\n", heading(&with.scores));
     let column = |scored: &Scored| Metric::ALL.map(|metric| scored.shown(metric));
@@ -343,7 +341,7 @@ fn text(with: &Scored, alone: &Scored) -> String {
     }
     let _ = write!(
         text,
-        "\nIn brackets: what 95 % of 1,000 resamples of the rows give.\n{}",
+        "\nIn brackets: 95 % bootstrap intervals (1,000 resamples of the rows).\n{}",
         remarks(&with.scores)
     );
     text
@@ -363,7 +361,7 @@ fn heading(scores: &Scores) -> String {
     styled(style::STRONG, format_args!("{rows}{unknown}; {engine}"))
 }
 
-/// What else is worth knowing.
+/// Notes below the table.
 fn remarks(scores: &Scores) -> String {
     let mut text = String::new();
     let mut tell = |n: usize, what: &str| {

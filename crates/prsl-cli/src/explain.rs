@@ -1,4 +1,4 @@
-//! `prsl explain`: which rule moved what.
+//! `prsl explain`: the effect of each rule on one row.
 
 use std::process::ExitCode;
 
@@ -13,7 +13,7 @@ use crate::model::ModelFile;
 use crate::progress::counted;
 use crate::{output, style};
 
-/// Explain the answer for one row: which rule moved which category, from what to what
+/// Explain the answer for one row: the posterior with and without each rule
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,16 +22,16 @@ Examples:
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
-    /// The row; rows count from 1, and the header does not count
+    /// The row, counted from 1 without the header
     #[arg(long, value_name = "N", value_parser = row_number)]
     row: u64,
-    /// How the explanation is written
+    /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
 }
 
 impl Arguments {
-    /// Explains, and shows it.
+    /// Explains, and prints the explanation.
     pub fn run(self) -> Result<ExitCode> {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
@@ -60,11 +60,11 @@ fn row_number(text: &str) -> Result<u64, String> {
 pub fn explain(explainer: &Explainer, mut beliefs: BeliefReader, row: u64) -> Result<Explanation> {
     const CHUNK: u64 = 1000;
     let mut before = 0;
-    // Never reads beyond the row that was asked for: what is wrong there is not of interest.
+    // Does not read beyond the requested row, so that errors there do not matter.
     while let Some(chunk) = beliefs.next_chunk((row - before).min(CHUNK) as usize)? {
         before += chunk.n_rows() as u64;
         if before == row {
-            return Ok(explainer.explain_row(chunk.row(chunk.n_rows() - 1))?);
+            return Ok(explainer.explain(&chunk.row(chunk.n_rows() - 1))?);
         }
     }
     bail!("there is no row {row}: `{}` has {}", beliefs.table().name(), counted(before, "row"))

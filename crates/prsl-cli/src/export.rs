@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prsl::{Evidence, ExportFormat, Limits, Model};
+use prsl::export::ExportFormat;
+use prsl::{Evidence, Limits, Model};
 
 use crate::arguments::MemoryLimit;
 use crate::model::{self, ModelFile};
 use crate::output;
 
-/// Write a model for other programs
+/// Export a model to other programs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +24,7 @@ Examples:
 pub struct Arguments {
     /// The model, `.prsl` text or JSON; `-` is standard input
     model: PathBuf,
-    /// The language
+    /// The format
     #[arg(long, value_name = "FORMAT")]
     to: Language,
     /// Write to this file instead of standard output
@@ -33,7 +34,7 @@ pub struct Arguments {
     memory: MemoryLimit,
 }
 
-/// What models can be written in.
+/// The format.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Language {
     /// The model in JSON, as `prsl` reads it (its schema: `prsl schema`)
@@ -42,24 +43,24 @@ enum Language {
     Prsl,
     /// A Markov network in the format of the UAI competitions
     Uai,
-    /// What the numbers of the UAI format stand for, tab-separated
+    /// The names behind the numbers of the UAI format, tab-separated
     UaiNames,
     /// A Bayesian network in the Interchange Format; each rule is a node to be observed as `true`
     Bif,
     /// A ProbLog program
     Problog,
-    /// A picture for Graphviz
+    /// A graph for Graphviz
     Dot,
 }
 
 impl Language {
     fn write(self, model: &Model, limits: Limits) -> prsl::Result<String> {
-        let export = |format| prsl::export_within(model, &Evidence::new(), format, limits);
+        let export = |format| prsl::export::export_within(model, &Evidence::new(), format, limits);
         match self {
             Language::Json => Ok(model.to_json()),
             Language::Prsl => Ok(model.to_string()),
             Language::Uai => export(ExportFormat::Uai),
-            Language::UaiNames => prsl::export_uai_names(model),
+            Language::UaiNames => prsl::export::export_uai_names(model),
             Language::Bif => export(ExportFormat::Bif),
             Language::Problog => export(ExportFormat::ProbLog),
             Language::Dot => export(ExportFormat::Dot),

@@ -1,10 +1,11 @@
-//! What went wrong, told to people, and the exit code that tells it to programs.
+//! Errors: messages for people, and exit codes for programs.
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::process::ExitCode;
 
-use prsl::{Diagnostics, Loopy, Model};
+use prsl::lint::Diagnostics;
+use prsl::{Loopy, Model};
 use prsl_data::{ColumnsProblem, RowProblem};
 
 use crate::output;
@@ -12,7 +13,7 @@ use crate::style::{self, shell, styled};
 
 /// `check` has findings, or `fmt --check` a difference.
 pub const FINDINGS: u8 = 1;
-/// The command is used in a wrong way.
+/// Wrong usage of the command.
 pub const USAGE: u8 = 2;
 /// The model or the data cannot be used.
 pub const UNUSABLE: u8 = 3;
@@ -22,7 +23,7 @@ pub const UNUSABLE: u8 = 3;
 pub struct InvalidText {
     /// The file.
     pub file: String,
-    /// Everything that is wrong with it.
+    /// All its errors.
     pub diagnostics: Diagnostics,
 }
 
@@ -34,24 +35,24 @@ impl std::fmt::Display for InvalidText {
 
 impl std::error::Error for InvalidText {}
 
-/// What is too costly, and the options that are ways out.
+/// A query that is too costly, and the options that help.
 #[derive(Debug)]
 pub struct Refusal {
     cause: prsl::Error,
     ways_out: Vec<&'static str>,
 }
 
-/// The way out where memory is the limit.
+/// The advice if memory is the limit.
 const MORE_MEMORY: &str = "`--memory 8GiB`, for example, raises the limit";
 
 impl Refusal {
-    /// Adds the ways out to an error that is a refusal: another engine, if there is one that takes the model, and more memory, if
+    /// Adds advice to an error about cost: another engine, if one can handle the model, and more memory, if
     /// that is the limit.
     pub fn of(error: prsl::Error, model: &Model, other_engine: Option<&'static str>) -> anyhow::Error {
         if !matches!(error, prsl::Error::TooCostly { .. }) {
             return error.into();
         }
-        // A rule that no engine takes has no way out.
+        // No engine can handle such a rule, so there is no advice.
         let other_engine = other_engine.filter(|_| Loopy::compile(model).is_ok());
         let more_memory = error.yields_to_memory().then_some(MORE_MEMORY);
         let ways_out: Vec<&str> = other_engine.into_iter().chain(more_memory).collect();
@@ -67,13 +68,13 @@ impl std::fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Tells people what went wrong, and returns the exit code.
+/// Prints the error, and returns the exit code.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if output::is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
     if let Some(error) = error.downcast_ref::<clap::Error>() {
-        let _ = error.print(); // if nobody listens, there is nobody to tell
+        let _ = error.print(); // if standard error is closed, nothing can be reported
         return ExitCode::from(USAGE);
     }
     if let Some(invalid) = error.downcast_ref::<InvalidText>() {
@@ -89,7 +90,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(UNUSABLE)
 }
 
-/// The options that are ways out, where there are any.
+/// The options that help, if any.
 fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return Some(refusal.ways_out.join("; ").into());
@@ -114,7 +115,7 @@ fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
     }
 }
 
-/// The message without the number of the system's error, which tells people nothing.
+/// The message without the number of the operating system's error.
 fn without_number(message: &str) -> &str {
     match message.rfind(" (os error ") {
         Some(end) if message.ends_with(')') => &message[..end],

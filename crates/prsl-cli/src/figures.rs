@@ -6,16 +6,16 @@ use prsl::metrics::{Average, Evaluation, RuleEffects};
 use prsl::{BeliefMatrix, Limits, Model, RuleId};
 use prsl_plot::{Bar, BarChart, LearningCurve, ReliabilityDiagram, RuleGraph, Series};
 
-/// Rows over which the influence of rules is averaged at most: each takes a run for every few rules.
+/// Maximum number of rows for the influence of rules: each row takes a run per few rules.
 pub const INFLUENCE_ROWS: usize = 1000;
 const RELIABILITY_BINS: usize = 15;
 
-/// Which rules tie which labels together.
+/// The graph of rules and labels.
 pub fn graph(model: &Model) -> String {
     RuleGraph { title: "Labels and rules".to_owned(), model }.to_svg()
 }
 
-/// How often what was predicted came true, for answers of several origins.
+/// The reliability diagram of several predictions.
 pub fn reliability(evaluations: &[(&str, &Evaluation)]) -> String {
     let series = evaluations
         .iter()
@@ -24,7 +24,7 @@ pub fn reliability(evaluations: &[(&str, &Evaluation)]) -> String {
     ReliabilityDiagram { title: "Reliability of the probabilities".to_owned(), series }.to_svg()
 }
 
-/// How the log-likelihood grew while rules were learned.
+/// The learning curve of the log-likelihood.
 pub fn learning(curve: &[Look]) -> String {
     let training = curve.iter().filter_map(|look| Some((look.step as f64, look.training?)));
     let validation = curve.iter().map(|look| (look.step as f64, look.validation));
@@ -42,7 +42,7 @@ pub fn learning(curve: &[Look]) -> String {
     .to_svg()
 }
 
-/// What each rule does, on average over the rows so far.
+/// The mean effect of each rule over the rows so far.
 pub struct Effects {
     effects: RuleEffects,
     n_rows: usize,
@@ -58,7 +58,7 @@ impl Effects {
         Ok(Effects { effects, n_rows: 0, influences: none.clone(), gains: none })
     }
 
-    /// Adds rows to the influence; those beyond the first [`INFLUENCE_ROWS`] are left out.
+    /// Adds rows to the influence; rows beyond the first [`INFLUENCE_ROWS`] are ignored.
     pub fn add_influences(&mut self, rows: &BeliefMatrix) -> Result<()> {
         let wanted = rows.n_rows().min(INFLUENCE_ROWS.saturating_sub(self.n_rows));
         self.n_rows += wanted;
@@ -72,7 +72,7 @@ impl Effects {
         Ok(())
     }
 
-    /// Which rule moves the marginals how far.
+    /// The chart of the influence of each rule.
     pub fn influence(&self) -> String {
         let title = "Influence of each rule";
         self.chart(
@@ -82,7 +82,7 @@ impl Effects {
         )
     }
 
-    /// Which rule gains how much.
+    /// The chart of the gain of each rule.
     pub fn weights(&self) -> String {
         let title = "What each rule gains";
         self.chart(title, "joint log-likelihood with the rule minus without it, mean", &self.gains)

@@ -1,4 +1,4 @@
-//! `prsl fmt`: one spacing for everybody.
+//! `prsl fmt`: uniform spacing.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::arguments::usage;
 use crate::failure::FINDINGS;
 use crate::{model, output};
 
-/// Format a model: the same words and comments, evenly spaced
+/// Format a model: changes white space only
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,7 +46,7 @@ impl Arguments {
                 "`{name}` is JSON, and `prsl fmt` formats model text; `prsl export --to prsl` turns one into the other"
             );
         }
-        let formatted = model::valid(prsl::format(&text), &name)?;
+        let formatted = model::valid(prsl::Document::format(&text), &name)?;
         let changed = formatted != text;
         match self {
             Arguments { check: true, .. } if changed => {

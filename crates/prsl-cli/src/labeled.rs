@@ -1,4 +1,4 @@
-//! Beliefs with the truths that belong to them, read from files.
+//! Beliefs and their truths, read from files.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use rayon::ThreadPool;
 use crate::arguments::{Question, TableOptions, usage};
 use crate::progress::Progress;
 
-/// Refuses to read more than one file from standard input.
+/// Rejects more than one file from standard input.
 pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<()> {
     let piped: Vec<&str> =
         files.into_iter().filter(|(_, path)| *path == Path::new("-")).map(|(name, _)| name).collect();
@@ -29,14 +29,14 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
     Ok(LabeledReader::new(beliefs, truths))
 }
 
-/// Rows with beliefs, the truths that belong to them, and weights where a column has them.
+/// Rows with beliefs, their truths, and weights if there is a column of weights.
 pub struct Rows {
     pub beliefs: BeliefMatrix,
     pub truths: Vec<Vec<Option<usize>>>,
     pub weights: Option<Vec<f64>>,
 }
 
-/// All rows of both tables, with raw beliefs, whatever calibrators the model has.
+/// All rows of both tables, with raw beliefs.
 pub fn read_raw(
     model: &Model,
     files: [&Path; 2],
@@ -46,7 +46,7 @@ pub fn read_raw(
     read(&model.without_calibrators(), files, options, weights)
 }
 
-/// The same with beliefs as the model calibrates them.
+/// The same with calibrated beliefs.
 pub fn read(
     model: &Model,
     [beliefs, truth]: [&Path; 2],
@@ -59,7 +59,7 @@ pub fn read(
     let (mut rows, mut known) = (BeliefMatrix::new(model), Vec::new());
     let mut progress = Progress::new(true);
     while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
-        rows.append(&beliefs);
+        rows.append(&beliefs)?;
         known.extend(truths);
         progress.update(known.len() as u64, reader.progress());
     }
@@ -67,7 +67,7 @@ pub fn read(
     Ok(Rows { beliefs: rows, truths: known, weights: reader.weights().map(<[f64]>::to_vec) })
 }
 
-/// This many threads, or as many as there are cores.
+/// This number of threads; by default one per core.
 pub fn threads(n: Option<u16>) -> Result<ThreadPool> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n.map_or(0, usize::from)).build();
     pool.context("cannot start the threads")

@@ -1,7 +1,8 @@
 //! `prsl learn`: rules, calibrators and typical combinations from known truths.
 
-use std::fmt::Write as _;
-use std::fs;
+mod checkpoint;
+mod summary;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,21 +11,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::error::ErrorKind;
+use prsl::calibrate::CalibrationMethod;
 use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress};
-use prsl::{CalibrationMethod, Calibrator, Label, Model};
-use prsl_data::{TableReader, Target};
+use prsl::{Label, Model};
+use prsl_data::TableReader;
 
+use self::checkpoint::{CHECKPOINT, write_checkpoint};
 use crate::arguments::{MemoryLimit, TableOptions, seconds, usage};
 use crate::model::ModelFile;
-use crate::progress::{StepBar, counted};
+use crate::progress::StepBar;
 use crate::report::Report;
 use crate::style::{self, styled};
 use crate::{calibrate, labeled, output, report};
 
-/// The share of rows to validate on, unless something else is said.
+/// Default share of rows in the validation set.
 pub const VALID_FRACTION: f64 = 0.1;
 
-/// Learn rules from beliefs whose truth is known, beside the rules of experts
+/// Learn rules from beliefs and known truths, in addition to expert rules
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,23 +39,22 @@ Examples:
   prsl learn beliefs.csv truth.csv --recipe paper --rules 20 --calibrate platt -o learned.prsl
 
 BELIEFS has columns `label=category`, or `label` alone for yes/no labels; a new model takes its labels from there, in their order. \
-TRUTH has a column for each label, named like it, in any order, with the names of categories (for yes/no labels also 1 and 0, true \
-and false), and a row for each row of BELIEFS. Empty cells are unknown. Use beliefs about rows that the classifiers were not trained on.
+TRUTH has a column for each label, in any order, with the names of categories (for yes/no labels also 1 and 0, true and false), and \
+a row for each row of BELIEFS. Empty cells are unknown. Use beliefs for rows that the classifiers were not trained on.
 
-What is learned: noisy-or rules about small groups of labels that go together beyond what the classifiers know, typical combinations \
-of all labels, and how far each classifier is to be trusted. Gradients are exact. The groups hang together as a thin tree, so that \
-exact inference stays cheap at any number of labels. Validation rows decide how wide the groups are, how many rules they get, \
-and when to stop. `--recipe paper` learns as the paper does instead: rules about any labels, at most J0 each, with a prior that \
-keeps labels out of them, no combinations, beliefs as they are.
+The recipe `thin` learns noisy-or rules about small groups of labels, typical combinations of all labels, and a calibrator for each \
+classifier. Gradients are exact. The groups form a tree of small treewidth, so that exact inference is cheap at any number of labels. \
+The validation set determines the width of the groups, their number of rules, and when to stop. The recipe `paper` learns as in the \
+paper: rules about any labels, at most J0 per rule, with a sparsity prior, without combinations and calibrators.
 
-Rules of `--base` stay as they are, unless `--learn-probabilities` or `--relearn` say otherwise: then its noisy-or rules and \
-combinations are where learning begins, except for rules with `fixed` before them.
+Rules of `--base` do not change. With `--learn-probabilities` their probabilities are learned. With `--relearn` its noisy-or rules and \
+combinations are the initial values. Rules that begin with `fixed` never change.
 
-Learned rules are written in the order of what they gain on the validation rows. Ctrl-C and `--max-seconds` end with the best model \
-so far, which may be the base with its calibrators.
+Learned rules are sorted by their gain on the validation set. Ctrl-C and `--max-seconds` end with the best model so far, which may be \
+the base with its calibrators.
 
-`--memory` limits the tables of the groups, and the one that says how far each two labels go together (8 bytes for each pair). Sizes that \
-need more are not tried, or refused where they were asked for.")]
+`--memory` limits the tables of the groups, and the table of correlations between labels (8 bytes per pair). Sizes that need more are \
+skipped, or refused if they were requested.")]
 pub struct Arguments {
     /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
     beliefs: PathBuf,
@@ -61,93 +63,93 @@ pub struct Arguments {
     /// The file for the learned model; JSON if its name ends in .json
     #[arg(short, long, value_name = "MODEL")]
     output: PathBuf,
-    /// A model whose rules are kept, and learned beside
+    /// A model whose rules are kept
     #[arg(long, value_name = "MODEL")]
     base: Option<PathBuf>,
-    /// Beliefs to validate on
+    /// The beliefs of the validation set
     #[arg(long, value_name = "FILE", requires = "valid_truth", conflicts_with = "valid_fraction")]
     valid_beliefs: Option<PathBuf>,
-    /// Their truths
+    /// The truths of the validation set
     #[arg(long, value_name = "FILE", requires = "valid_beliefs")]
     valid_truth: Option<PathBuf>,
-    /// The share of rows to validate on, where no others are given, drawn at random
+    /// The share of rows in the validation set, drawn at random, unless one is given
     #[arg(long, value_name = "SHARE", default_value_t = VALID_FRACTION)]
     valid_fraction: f64,
-    /// What rules are about
+    /// The learning recipe
     #[arg(long, default_value = "thin")]
     recipe: Recipe,
-    /// Rules about each group of labels, or with `--recipe paper` rules in all: a number, or what validation says
+    /// The number of rules per group of labels, or in total with `--recipe paper`; `auto` uses the validation set
     #[arg(long, value_name = "auto|K", default_value = "auto", value_parser = Count::parse)]
     rules: Count,
-    /// Labels of a group, less one: a number, or what validation says
+    /// The number of labels per group minus one; `auto` uses the validation set
     #[arg(long, value_name = "auto|W", default_value = "auto", value_parser = Count::parse)]
     width: Count,
-    /// Rules about all labels at once, each of which doubles the time: a number up to 10, or one where that helps
+    /// The number of rules about all labels, at most 10; each doubles the time. `auto` uses one if it improves validation
     #[arg(long, value_name = "auto|N", default_value = "auto", value_parser = up_to_ten)]
     wide: Count,
-    /// How beliefs are calibrated: together with the rules (or not, where that is clearly better), not at all (the base's
-    /// calibrators apply), or alone before the rules, by one of these methods [default: joint; with `--recipe paper`, none]
+    /// Calibration of beliefs: `joint` with the rules (unless validation is clearly better without), `none` (the base's
+    /// calibrators apply), or before the rules by one of the other methods [default: joint; with `--recipe paper`, none]
     #[arg(
         long,
         value_name = "joint|none|auto|platt|isotonic|temperature|dirichlet|confusion",
         hide_possible_values = true
     )]
     calibrate: Option<Calibration>,
-    /// How gradients are computed
+    /// The kind of gradients
     #[arg(long, default_value = "exact")]
     gradients: GradientsChoice,
-    /// Leave typical combinations out
+    /// Learn no typical combinations
     #[arg(long)]
     no_typical: bool,
-    /// Learn the probabilities of the base's rules, too: those that are not 0, 0.5 or 1, each on its side of 0.5
+    /// Learn the probabilities of the base's rules, except those of 0, 0.5 and 1; each stays on its side of 0.5
     #[arg(long, requires = "base")]
     learn_probabilities: bool,
-    /// Begin with the base's noisy-or rules and combinations, and learn them anew, instead of keeping them as they are
+    /// Use the base's noisy-or rules and combinations as initial values, instead of keeping them
     #[arg(long, requires = "base")]
     relearn: bool,
-    /// The column of TRUTH that says how much each row counts
+    /// The column of TRUTH with the row weights
     #[arg(long, value_name = "COLUMN")]
     weights: Option<String>,
-    /// Steps of the optimizer, at most, for each size that is tried [default: 2000, or 40 rounds over the rows if that is more; with `--recipe paper`, 1000]
+    /// The maximum number of optimizer steps per candidate [default: 2000, or 40 epochs if that is more; with `--recipe paper`, 1000]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Rows of a step [default: 40; with `--recipe paper`, 20]
+    /// The batch size [default: 40; with `--recipe paper`, 20]
     #[arg(long, value_name = "N")]
     batch: Option<usize>,
-    /// The size of a step [default: 0.003; with `--recipe paper`, 0.001]
+    /// The learning rate [default: 0.003; with `--recipe paper`, 0.001]
     #[arg(long, value_name = "R")]
     learning_rate: Option<f64>,
-    /// With `--recipe paper`: the most labels of a rule
+    /// With `--recipe paper`: the maximum number of labels per rule
     #[arg(long, value_name = "N", default_value_t = Paper::default().labels_per_rule)]
     j0: usize,
-    /// With `--recipe paper`: how hard the minimum over a label's inhibition probabilities is
+    /// With `--recipe paper`: the hardness of the soft minimum of a label's inhibition probabilities
     #[arg(long, value_name = "A", default_value_t = Paper::default().alpha)]
     alpha: f64,
-    /// With `--recipe paper`: how probable it is beforehand that this minimum is below 0.1
+    /// With `--recipe paper`: the prior probability that this minimum is below 0.1
     #[arg(long, value_name = "G", default_value_t = Paper::default().gamma_0)]
     gamma0: f64,
-    /// With `--recipe paper`: how probable it is beforehand that this minimum is above 0.9
+    /// With `--recipe paper`: the prior probability that this minimum is above 0.9
     #[arg(long, value_name = "G", default_value_t = Paper::default().gamma_1)]
     gamma1: f64,
-    /// With `--recipe paper`: by what the weight of this prior is multiplied from step to step
+    /// With `--recipe paper`: the decay of this prior's weight per step
     #[arg(long, value_name = "L", default_value_t = Paper::default().lambda)]
     lambda: f64,
-    /// Another seed begins elsewhere and draws other batches
+    /// Seed of initial values and batches
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// The number of threads [default: as many as there are cores]; the model does not depend on it
+    /// The number of threads [default: one per core]; does not change the model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// End with the best model so far after this time
+    /// Stop after this time, with the best model so far
     #[arg(long, value_name = "S", value_parser = seconds)]
     max_seconds: Option<Duration>,
-    /// Keep in this folder what is needed to go on after a stop
+    /// Write checkpoints to this folder
     #[arg(long, value_name = "DIR")]
     checkpoint: Option<PathBuf>,
-    /// Go on from the checkpoint, if there is one
+    /// Continue from the checkpoint, if there is one
     #[arg(long, requires = "checkpoint")]
     resume: bool,
-    /// Tell what was learned in this folder: report.html, a page that needs nothing from elsewhere, and its figures
+    /// Write a report to this folder: report.html, a self-contained page, and its figures
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     #[command(flatten)]
@@ -156,7 +158,7 @@ pub struct Arguments {
     memory: MemoryLimit,
 }
 
-/// A number, or to be found out.
+/// A number, or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Count {
     Auto,
@@ -179,7 +181,7 @@ impl Count {
     }
 }
 
-/// How beliefs are calibrated.
+/// The calibration of beliefs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Calibration(Calibrating);
 
@@ -200,21 +202,21 @@ impl std::str::FromStr for Calibration {
     }
 }
 
-/// What rules are about.
+/// The learning recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Recipe {
-    /// Groups of labels that hang together as a thin tree: exact at any number of labels
+    /// Rules about groups of labels in a tree of small treewidth: exact at any number of labels
     Thin,
-    /// Any labels, as the paper has it
+    /// Rules about any labels, as in the paper
     Paper,
 }
 
-/// How gradients are computed.
+/// The kind of gradients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum GradientsChoice {
-    /// Exactly
+    /// Exact
     Exact,
-    /// By loopy propagation, with `--recipe paper`: learning exploits the errors of the approximation
+    /// By loopy propagation, with `--recipe paper`; learning then exploits the errors of the approximation
     Loopy,
 }
 
@@ -226,7 +228,7 @@ fn up_to_ten(text: &str) -> Result<Count, String> {
 }
 
 impl Arguments {
-    /// Reads, learns, writes the model, and says what was gained.
+    /// Reads, learns, writes the model, and prints a summary.
     pub fn run(self) -> Result<ExitCode> {
         let mut files = vec![("BELIEFS", self.beliefs.as_path()), ("TRUTH", self.truth.as_path())];
         files.extend(self.base.as_deref().map(|path| ("--base", path)));
@@ -234,7 +236,7 @@ impl Arguments {
         let rows =
             [Some(&self.beliefs), Some(&self.truth), self.valid_beliefs.as_ref(), self.valid_truth.as_ref()];
         let rows: Vec<&Path> = rows.into_iter().flatten().map(PathBuf::as_path).collect();
-        // The learned model may take the place of the base, whose rules it has.
+        // The learned model may replace the base, whose rules it contains.
         output::prepare(&self.output, &rows)?;
         self.spare_inputs(&rows)?;
         if !(self.valid_fraction > 0.0 && self.valid_fraction < 1.0) {
@@ -266,7 +268,7 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Refuses folders in which the report or the checkpoint would take the place of what is read.
+    /// Rejects folders in which the report or the checkpoint would overwrite an input.
     fn spare_inputs(&self, rows: &[&Path]) -> Result<()> {
         let inputs: Vec<&Path> = rows.iter().copied().chain(self.base.as_deref()).collect();
         let mut outputs = self.report.as_deref().map_or(Vec::new(), report::files);
@@ -325,7 +327,7 @@ impl Arguments {
         }
     }
 
-    /// Refuses what does not go together, and warns of what is not advised.
+    /// Rejects incompatible options, and warns of options that are not recommended.
     fn check(&self) -> Result<()> {
         let is_paper = self.recipe == Recipe::Paper;
         let is_loopy = self.gradients == GradientsChoice::Loopy;
@@ -352,7 +354,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Learns, with a bar, until done or told to stop.
+    /// Learns, with a progress bar, until done or stopped.
     fn learn(
         &self,
         learner: &Learner,
@@ -369,7 +371,7 @@ impl Arguments {
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
             let done = progress.n_done().saturating_mul(n_steps).saturating_add(progress.step());
             bar.update(done as u64, &describe(progress));
-            // What has been learned is worth more than where to go on from.
+            // The learned model is worth more than the checkpoint.
             if let Some(folder) = &self.checkpoint
                 && let Err(error) = write_checkpoint(folder, progress)
                 && !std::mem::replace(&mut is_told, true)
@@ -386,89 +388,9 @@ impl Arguments {
         bar.finish();
         Ok(learned?)
     }
-
-    /// Where to begin; refuses, before work begins, what cannot be gone on from or kept.
-    fn progress(&self) -> Result<Progress> {
-        let Some(folder) = &self.checkpoint else { return Ok(Progress::new()) };
-        let path = folder.join(CHECKPOINT);
-        if !path.exists() {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make folder `{}`", folder.display()))?;
-            Target::from(path.as_path()).check()?;
-            return Ok(Progress::new());
-        }
-        if !self.resume {
-            bail!(
-                "`{}` is how far another run has come; go on from there with --resume, or name another folder",
-                path.display()
-            );
-        }
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{}`", path.display()))?;
-        serde_json::from_str(&text)
-            .with_context(|| format!("`{}` is no checkpoint of prsl, or not a whole one", path.display()))
-    }
-
-    fn summary(
-        &self,
-        base: &Model,
-        learned: &Learned,
-        [train, valid]: [&Examples; 2],
-        time: Duration,
-    ) -> String {
-        let mut text = String::new();
-        let n_rules = learned.gains.len();
-        let needs_none = self.learner().calibrate == Calibrating::Joint && !learned.calibrated;
-        let _ = writeln!(
-            text,
-            "{} from {} ({} to validate on) in {:.1} s, with {}: {}, {}{}",
-            styled(style::NOTE, "learned"),
-            counted(train.n_rows() as u64, "row"),
-            valid.n_rows(),
-            time.as_secs_f64(),
-            learned.size,
-            counted(n_rules as u64, "rule"),
-            counted(learned.model.typical().len() as u64, "typical combination"),
-            if needs_none { "; beliefs are best taken as they are, without calibrators" } else { "" },
-        );
-        if learned.is_stopped {
-            let stopped = styled(style::WARNING, "stopped");
-            let _ =
-                writeln!(text, "{stopped} before everything was tried, as asked: this is the best so far");
-        }
-        let _ = writeln!(text, "\n  mean joint log-likelihood of the validation rows");
-        let mut line = |what: &str, value: f64| {
-            let _ = writeln!(text, "    {what:<34} {value:>9.4}");
-        };
-        line("beliefs alone", learned.beliefs_alone);
-        let is_raw = self.learner().calibrate == Calibrating::Given
-            && base.labels().iter().all(|label| *label.calibrator() == Calibrator::Identity);
-        match (is_raw, base.rules().is_empty()) {
-            (true, true) => {}
-            (true, false) => line("with your rules", learned.base_alone),
-            (false, true) => line("calibrated beliefs", learned.base_alone),
-            (false, false) => line("calibrated beliefs, your rules", learned.base_alone),
-        }
-        line("learned", learned.validation_before_rounding);
-        line("learned, rounded as written", learned.validation);
-        if n_rules > 0 {
-            let _ = writeln!(text, "\n  rules that gain most there");
-            let first = learned.model.rules().len() - n_rules;
-            for (rule, gain) in learned.model.rule_ids().skip(first).zip(&learned.gains).take(10) {
-                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_sentence(rule));
-                let _ =
-                    writeln!(text, "              {}", styled(style::FAINT, learned.model.rule_text(rule)));
-            }
-        }
-        let _ = write!(text, "\nwritten to {}", output::name(&self.output));
-        if let Some(folder) = &self.report {
-            let _ = write!(text, ", with a report in {}", folder.join(report::PAGE).display());
-        }
-        text.push('\n');
-        text
-    }
 }
 
-/// The labels that the columns of a table of beliefs speak of.
+/// The labels named by the columns of a table of beliefs.
 fn new_model(beliefs: &Path) -> Result<Model> {
     if beliefs == Path::new("-") {
         bail!(
@@ -490,7 +412,7 @@ fn new_model(beliefs: &Path) -> Result<Model> {
     }
     let label = |(name, categories): (String, Vec<String>)| match &categories[..] {
         [] => Label::binary(name),
-        [yes] if yes == prsl::YES => Label::binary(name),
+        [yes] if yes == prsl::model::YES => Label::binary(name),
         _ => Label::new(name, categories),
     };
     let builder =
@@ -498,7 +420,7 @@ fn new_model(beliefs: &Path) -> Result<Model> {
     builder.build().with_context(|| format!("the columns of `{}` are no labels", beliefs.display()))
 }
 
-/// Tells of labels that the rows say little about.
+/// Warns about labels with too few informative rows.
 fn warn(model: &Model, train: &Examples) {
     for (at, label) in model.labels().iter().enumerate() {
         let mut counts = vec![0; label.n_categories()];
@@ -506,7 +428,7 @@ fn warn(model: &Model, train: &Examples) {
         let seen = counts.iter().filter(|count| **count > 0).count();
         let message = match seen {
             0 => format!(
-                "label `{}` has no known truth; it is learned about through the others, as latent labels are",
+                "label `{}` has no known truth; it is learned as a latent label, from the other labels",
                 label.name()
             ),
             1 => {
@@ -537,18 +459,11 @@ fn describe(progress: &Progress) -> String {
 /// Becomes true when the user presses Ctrl-C; a second time ends the program at once.
 fn stop_on_interrupt() -> &'static AtomicBool {
     static STOP: AtomicBool = AtomicBool::new(false);
-    // Only one handler can be there: a second call finds it in place.
+    // Only one handler can be installed; a second call finds it.
     let _ = ctrlc::set_handler(|| {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
     });
     &STOP
-}
-
-const CHECKPOINT: &str = "progress.json";
-
-fn write_checkpoint(folder: &Path, progress: &Progress) -> Result<()> {
-    let text = serde_json::to_string(progress).expect("writing to memory does not fail");
-    Ok(Target::from(folder.join(CHECKPOINT).as_path()).write_all(text.as_bytes())?)
 }

@@ -1,4 +1,4 @@
-//! The `prsl` command: write rules down, check them, ask them, read why.
+//! The `prsl` command: check rules, predict, explain, evaluate and learn.
 
 mod arguments;
 mod calibrate;

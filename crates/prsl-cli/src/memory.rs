@@ -1,4 +1,4 @@
-//! Sizes of memory as people write them.
+//! Memory sizes with units.
 
 use std::fmt;
 use std::str::FromStr;
@@ -52,7 +52,7 @@ impl FromStr for Memory {
         let unit = unit.trim_start().to_ascii_lowercase();
         let (_, factor) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wanted)?;
         let number: f64 = number.parse().map_err(|_| wanted())?;
-        // `as` takes what is beyond all memory for the largest number there is.
+        // `as` saturates at the largest number.
         Ok(Memory { bytes: (number * factor as f64) as u64 })
     }
 }

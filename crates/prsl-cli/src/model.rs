@@ -37,8 +37,8 @@ pub fn name(path: &Path) -> String {
 pub fn read_text(path: &Path) -> Result<String> {
     let name = name(path);
     let mut bytes = Vec::new();
-    // A little more than the limit, so that the library sees that it is too much.
-    let limit = prsl::MAX_BYTES as u64 + 1;
+    // Reads slightly more than the limit, so that the library detects the excess.
+    let limit = Document::MAX_BYTES as u64 + 1;
     let read = if path == Path::new("-") {
         io::stdin().lock().take(limit).read_to_end(&mut bytes)
     } else {
@@ -46,8 +46,8 @@ pub fn read_text(path: &Path) -> Result<String> {
         file.take(limit).read_to_end(&mut bytes)
     };
     read.with_context(|| format!("cannot read `{name}`"))?;
-    if bytes.len() > prsl::MAX_BYTES {
-        bail!("`{name}` is larger than {} bytes, the most that a model may have", prsl::MAX_BYTES);
+    if bytes.len() > Document::MAX_BYTES {
+        bail!("`{name}` is larger than {} bytes, the most that a model may have", Document::MAX_BYTES);
     }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
@@ -59,7 +59,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     }
 }
 
-/// What the library made of the text of a file, or everything that is wrong with it.
+/// The parsed text of a file, or all its errors.
 pub fn valid<T>(result: prsl::Result<T>, file: &str) -> Result<T> {
     result.map_err(|error| match error {
         prsl::Error::Text(diagnostics) => InvalidText { file: file.to_owned(), diagnostics }.into(),

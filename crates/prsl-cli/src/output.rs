@@ -1,4 +1,4 @@
-//! Text for people and for files. Whoever reads it may stop reading: see [`is_broken_pipe`].
+//! Text output to terminals and files. A closed pipe is not an error: see [`is_broken_pipe`].
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,33 +11,33 @@ use same_file::Handle;
 
 use crate::model;
 
-/// Prints text for people: its colors show on a terminal, and nowhere else.
+/// Prints text for people, with colors on a terminal only.
 pub fn print(text: &str) -> Result<()> {
     let mut stream = AutoStream::auto(io::stdout().lock());
     stream.write_all(text.as_bytes())?;
     Ok(stream.flush()?)
 }
 
-/// Writes text for programs exactly as it is: to a file that appears when it is complete, or to standard output.
+/// Writes text for programs unchanged: to a file that becomes visible when it is complete, or to standard output.
 pub fn write(text: &str, file: Option<&Path>) -> Result<()> {
     let target = file.map_or(Target::StandardOutput, Target::from);
     Ok(target.write_all(text.as_bytes())?)
 }
 
-/// Refuses a file that is read as well, or that cannot be written: before the work whose result it is for.
+/// Rejects an output file that is also an input, or that cannot be written, before any work is done.
 pub fn prepare(file: &Path, inputs: &[&Path]) -> Result<()> {
     spare(inputs, &[file])?;
     Ok(Target::from(file).check()?)
 }
 
-/// Refuses to write over a file that is read, by whatever name: through links of either kind it is the same file.
+/// Rejects an output file that is also an input under any name: links of both kinds lead to the same file.
 pub fn spare(inputs: &[&Path], outputs: &[&Path]) -> Result<()> {
     for output in outputs.iter().filter(|output| **output != Path::new("-")) {
         let Some(written) = handle(output) else { continue };
         let is_read = |input: &&&Path| handle(input).is_some_and(|read| read == written);
         if let Some(input) = inputs.iter().find(is_read) {
             bail!(
-                "cannot write `{}`: it is the same file as `{}`, which is among what is read; name another file",
+                "cannot write `{}`: it is the same file as `{}`, which is an input; name another file",
                 output.display(),
                 model::name(input)
             );
@@ -46,17 +46,17 @@ pub fn spare(inputs: &[&Path], outputs: &[&Path]) -> Result<()> {
     Ok(())
 }
 
-/// What tells a file from all others, where there is one; `-` is standard input.
+/// The identity of a file, if it exists; `-` is standard input.
 fn handle(path: &Path) -> Option<Handle> {
     if path == Path::new("-") {
         return Handle::stdin().ok();
     }
-    // Opening a pipe would wait for somebody at its other end.
+    // Opening a pipe would block until its other end is opened.
     let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     is_file.then(|| Handle::from_path(path).ok()).flatten()
 }
 
-/// Prints text for people: on standard error where standard output is for the file.
+/// Prints text for people: on standard error if standard output is used for data.
 pub fn print_beside(file: &Path, text: &str) -> Result<()> {
     if matches!(Target::from(file), Target::StandardOutput) {
         complain(text);
@@ -65,7 +65,7 @@ pub fn print_beside(file: &Path, text: &str) -> Result<()> {
     print(text)
 }
 
-/// What a file is called in messages.
+/// The name of a file in messages.
 pub fn name(file: &Path) -> String {
     match Target::from(file) {
         Target::StandardOutput => "standard output".to_owned(),
@@ -73,13 +73,13 @@ pub fn name(file: &Path) -> String {
     }
 }
 
-/// Prints text for people on standard error. If nobody listens, there is nobody to tell.
+/// Prints text for people on standard error; errors are ignored.
 pub fn complain(text: &str) {
     let mut stream = AutoStream::auto(io::stderr().lock());
     let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
 }
 
-/// Whether whoever reads our output has closed it (as `head` does), which is no reason to complain.
+/// Whether the reader of our output has closed it, as `head` does. This is not reported as an error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<io::Error>();
     let data = error.downcast_ref::<prsl_data::Error>();

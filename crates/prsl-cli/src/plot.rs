@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::error::ErrorKind;
 use prsl::Model;
-use prsl::engines::Settings;
+use prsl::infer::EngineSettings;
 
 use crate::arguments::{MemoryLimit, Question, TableOptions, usage};
 use crate::evaluate::Comparison;
@@ -16,7 +16,7 @@ use crate::model::ModelFile;
 use crate::predict::EngineKind;
 use crate::{labeled, output};
 
-/// Draw a figure as SVG: the rules, or what they do to the answers
+/// Draw a figure as SVG: the rules, or their effect on predictions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,51 +25,51 @@ Examples:
   prsl plot warehouse.prsl beliefs.csv truth.csv --what reliability -o reliability.svg
   prsl plot warehouse.prsl beliefs.csv truth.csv --what weights -o weights.svg
 
-graph: labels as boxes, rules as numbered dots joined to the labels that they speak about. influence: how far each rule \
-moves the answers, against those without it (the largest change of a probability, mean over the first 1,000 rows). \
-reliability: how often what was predicted came true, with the rules and without. weights: what each rule gains in joint \
-log-likelihood, mean over rows; a rule with a negative gain does harm.
+graph: labels as boxes, rules as numbered dots connected with their labels.
+influence: the largest change of a probability by each rule, mean over the first 1,000 rows.
+reliability: predicted probabilities against observed frequencies, with and without the rules.
+weights: the gain of each rule in joint log-likelihood, mean over rows; a rule with a negative gain does harm.
 
-Figures need nothing from elsewhere and suit light and dark pages. `prsl evaluate --plots DIR` draws all of them.")]
+Figures are self-contained, for light and dark pages. `prsl evaluate --plots DIR` draws all of them.")]
 pub struct Arguments {
     /// The model, `.prsl` text or JSON; `-` is standard input
     model: PathBuf,
-    /// The beliefs, as for `prsl predict`; for all figures but `graph`
+    /// The beliefs, as for `prsl predict`; for all figures except `graph`
     beliefs: Option<PathBuf>,
     /// The truths, as for `prsl evaluate`; for `reliability` and `weights`
     truth: Option<PathBuf>,
-    /// What to draw
+    /// The figure
     #[arg(long)]
     what: Figure,
     /// Write to this file; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// How to find the answers, for `reliability`
+    /// The engine, for `reliability`
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
     #[command(flatten)]
     tables: TableOptions,
     #[command(flatten)]
     memory: MemoryLimit,
-    /// The number of threads [default: as many as there are cores]
+    /// The number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 }
 
-/// What to draw.
+/// The figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Figure {
-    /// Which rules tie which labels together
+    /// The graph of rules and labels
     Graph,
-    /// How often what was predicted came true
+    /// Predicted probabilities against observed frequencies
     Reliability,
-    /// How far each rule moves the answers
+    /// The effect of each rule on the posterior
     Influence,
-    /// What each rule gains on known truths
+    /// The gain of each rule on known truths
     Weights,
 }
 
-/// Rows that are read at a time.
+/// Number of rows read at a time.
 const CHUNK: usize = 1000;
 
 impl Arguments {
@@ -79,7 +79,7 @@ impl Arguments {
         let inputs = [Some(&self.model), self.beliefs.as_ref(), self.truth.as_ref()];
         let inputs: Vec<&Path> = inputs.into_iter().flatten().map(PathBuf::as_path).collect();
         output::prepare(&self.output, &inputs)?;
-        // Without a name where the figure does not need it.
+        // No file name if the figure does not need the table.
         let (question, truth) = (self.question(), self.truth.clone().unwrap_or_default());
         let file = ModelFile::read(&self.model)?;
         let model = file.document.model();
@@ -98,7 +98,7 @@ impl Arguments {
         Question { model, beliefs, tables: self.tables.clone(), memory: self.memory }
     }
 
-    /// Asks for what the figure needs; what it has no use for is left alone, so that all figures can be asked for alike.
+    /// Requires the inputs of the figure. Others are ignored, so that all figures accept the same arguments.
     fn check(&self) -> Result<()> {
         let (needs_beliefs, needs_truth) = match self.what {
             Figure::Graph => (false, false),
@@ -120,7 +120,7 @@ impl Arguments {
     }
 
     fn reliability(&self, model: &Model, question: &Question, truth: &Path) -> Result<String> {
-        let settings = Settings { limits: question.limits(), ..Settings::default() };
+        let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
         let mut comparison = Comparison::compile(model, self.engine, &settings)?;
         comparison.read(labeled::open(model, question, truth)?, |_, _| Ok(()))?;
         Ok(figures::reliability(&comparison.evaluations()))

@@ -1,21 +1,20 @@
 //! `prsl predict`: what the beliefs become under the rules.
 
-use std::collections::BTreeMap;
+mod run;
+
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use clap::error::ErrorKind;
-use prsl::engines::{self, EngineChoice, Explanations, LogEvidence, Marginals, Settings};
-use prsl::{BeliefMatrix, LoopySettings, Model, Sampling, Schedule, SearchLimits, Status};
-use prsl_data::{BeliefReader, Column, TableWriter, Target};
+use prsl::infer::{EngineChoice, EngineSettings, LoopySettings, Sampling, Schedule, SearchLimits};
+use prsl::{Engines, Model, Status};
+use prsl_data::Target;
+
+pub use self::run::{Prediction, Summary, chunk_rows};
 
 use crate::arguments::{Question, seconds, usage};
 use crate::failure::Refusal;
@@ -23,10 +22,10 @@ use crate::model::ModelFile;
 use crate::output;
 use crate::progress::{Progress, counted, grouped};
 use crate::style::{self, shell, styled};
-use crate::table::{Answers, Beliefs, Query};
+use crate::table::{Beliefs, Query};
 use crate::verify::Verification;
 
-/// Answer every row of a table: the beliefs that follow from the classifiers and the rules
+/// Predict every row of a table: the posterior given the beliefs and the rules
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("beliefs", |beliefs| beliefs.required(false).required_unless_present("explain_plan")))]
 #[command(override_usage = "\
@@ -42,106 +41,112 @@ Examples:
   prsl predict large.prsl --explain-plan
   gunzip -c beliefs.csv.gz | prsl predict warehouse.prsl - | head
 
-Engines: `auto` takes the junction tree for marginals where it fits the memory and 2e9 multiply-adds a row, and loopy \
-propagation otherwise; for the most probable explanation a cheap junction tree, or branch and bound, which proves what \
-it finds. `exact` refuses where exact marginals do not fit. `--explain-plan` says which engine it is, and why.
+Engines: `auto` uses the junction tree for marginals if it fits the memory and takes at most 2e9 multiply-adds per row. \
+Otherwise it uses loopy propagation. For the most probable assignment it uses the junction tree if that is cheap, else branch \
+and bound, which proves its answer. `exact` fails if exact marginals do not fit. `--explain-plan` prints the engine and the reason.
 
-Columns of `--query marginals`: `label=category` for each category, then log_evidence (the logarithm of the \
-probability that all rules hold: how well beliefs and rules go together), engine, status. From loopy propagation it is \
-log_evidence_bethe, which may be too small or too large, followed by sweeps and residual (the largest change of a \
-marginal in the last sweep).
+Columns of `--query marginals`: `label=category` for each category, then log_evidence, engine, status. log_evidence is \
+the logarithm of the probability that all rules hold; it measures how well beliefs and rules agree. Loopy propagation \
+has log_evidence_bethe instead, an estimate, followed by sweeps and residual (the largest change of a marginal in the \
+last sweep).
 
-Columns of `--query mpe`: for each label its category in the most probable joint explanation, then log_weight, \
-log_probability (empty where the exact evidence is not affordable, or takes more than 1e6 multiply-adds a row and \
-neither `--engine exact` nor `--query both` asks to wait for it), optimal, gap (no explanation has a log_weight \
-larger by more than this; empty if nothing is known), engine, status. With `--top`, row and rank come first, both from 1.
+Columns of `--query mpe`: the category of each label in the most probable assignment, then log_weight, \
+log_probability, optimal, gap, engine, status. No assignment has a log_weight larger by more than the gap; the gap is \
+empty if no bound is known. log_probability is empty if the exact evidence is too expensive: above 1e6 multiply-adds per row \
+it is computed only with `--engine exact` or `--query both`. With `--top`, row and rank come first, both from 1.
 
-Columns of `--query both`: those of the marginals, then the explanation's categories as `mpe:LABEL`, then all last \
-columns; mpe_engine is the engine of the explanation.
+Columns of `--query both`: those of the marginals, then the assignment's categories as `mpe:LABEL`, then the other \
+columns; mpe_engine is the engine of the assignment.
 
 Columns of `--query samples`: row, sample (both from 1), the category of each label, engine, status.
 
-The status is `ok`; `impossible` with empty cells where the hard rules exclude the row; `not_converged` where loopy \
-propagation had not come to rest; `imprecise` where digits are lost to rounding; `not_proven` where a better \
-explanation may exist; `time_limit` where that is because `--time-limit` ended the search, so that another run may answer \
-differently; `not_found` with empty cells where no possible explanation was found, nor a proof that there is none. Where a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
+Status:
+  ok
+  impossible      the hard rules exclude the row; its cells are empty
+  not_converged   loopy propagation did not converge
+  imprecise       digits are lost to rounding
+  not_proven      a better assignment may exist
+  time_limit      `--time-limit` ended the search; another run may answer differently
+  not_found       neither a possible assignment nor a proof of impossibility; cells are empty
+
+If a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
-    /// Write to this file instead of standard output; its name tells the format: .csv, .jsonl, .parquet
+    /// Write to this file instead of standard output; its ending determines the format: .csv, .jsonl, .parquet
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// What to ask for
+    /// The query
     #[arg(long, default_value = "marginals")]
     query: QueryKind,
-    /// How to find it
+    /// The engine
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
-    /// The format, where the name of the output does not tell it [default: csv]
+    /// The format, if the name of the output does not determine it [default: csv]
     #[arg(long)]
     format: Option<Format>,
-    /// The number of threads for inference [default: as many as there are cores]
+    /// The number of threads for inference [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
-    /// The N most probable explanations of each row, best first
+    /// The N most probable assignments of each row, best first
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     top: Option<u32>,
     /// The number of samples for each row [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     samples: Option<u32>,
-    /// Another seed draws other samples, or other rows for `--verify` [default: 1]
+    /// Seed of the samples, and of the rows for `--verify` [default: 1]
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Loopy: how often every rule speaks at most [default: 200, for explanations 30]
+    /// Loopy: the maximum number of sweeps [default: 200, for assignments 30]
     #[arg(long, value_name = "N")]
     max_sweeps: Option<usize>,
     /// Loopy: the share of the old message in a new one, from 0 to below 1 [default: 0]
     #[arg(long, value_name = "X")]
     damping: Option<f64>,
-    /// Loopy: in which order rules speak [default: sequential]
+    /// Loopy: the order in which rules send their messages [default: sequential]
     #[arg(long)]
     schedule: Option<ScheduleKind>,
-    /// Loopy: a row is done when no marginal changes by more than this [default: 1e-6]
+    /// Loopy: a row has converged if no marginal changes by more than this [default: 1e-6]
     #[arg(long, value_name = "X")]
     tolerance: Option<f64>,
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// The most time for branch and bound on a row, in seconds, in place of 3e9 units of counted work (10 s or less,
-    /// and the same answer on every machine); with 0 it only guesses and tells the gap
+    /// Time limit for branch and bound on a row in seconds, instead of 3e9 units of counted work (at most about 10 s, with
+    /// the same answer on every machine); 0 returns the first solution and its gap
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
-    /// Answer K rows again by a more exact engine, and tell how far off the answers were
+    /// Repeat K rows with a more exact engine, and report the errors
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
     verify: Option<u32>,
-    /// Only say which engine would be taken, and why; needs no beliefs
+    /// Only print the engine and the reason; needs no beliefs
     #[arg(long)]
     explain_plan: bool,
 }
 
-/// What to ask for.
+/// The query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum QueryKind {
     /// The probability of each category of each label
     Marginals,
-    /// The most probable joint explanation: one category for each label
+    /// The most probable assignment (MPE, the most probable explanation of the literature): one category for each label
     Mpe,
-    /// Marginals and the most probable joint explanation
+    /// Marginals and the most probable assignment
     Both,
     /// Joint samples: one category for each label, drawn from the posterior
     Samples,
 }
 
-/// How to find it.
+/// The engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineKind {
-    /// The best for the model: exact where that is affordable
+    /// Chosen by cost: exact if affordable
     Auto,
-    /// Exactly: along a junction tree, or by branch and bound
+    /// Exact: junction tree or branch and bound
     Exact,
-    /// Approximately, by loopy propagation
+    /// Approximate: loopy propagation
     Loopy,
-    /// By going through all assignments: only for small models
+    /// Sum over all assignments, for small models only
     Enumeration,
 }
 
@@ -156,14 +161,14 @@ impl From<EngineKind> for EngineChoice {
     }
 }
 
-/// In which order rules speak.
+/// The order in which rules send their messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ScheduleKind {
     /// One after the other
     Sequential,
     /// All at once
     Flooding,
-    /// Those first whose labels have changed most
+    /// Rules whose labels have changed most come first
     Residual,
 }
 
@@ -198,35 +203,6 @@ impl From<Format> for prsl_data::Format {
     }
 }
 
-/// What is to be done, once the arguments are checked.
-pub struct Prediction<'a> {
-    /// The model.
-    pub model: &'a Model,
-    /// What to ask for, and whom.
-    pub query: Query,
-    /// The beliefs.
-    pub beliefs: BeliefReader,
-    /// Where the answers go.
-    pub target: Target,
-    /// The format of the answers.
-    pub format: prsl_data::Format,
-    /// The rows to be answered again, if any.
-    pub verification: Option<Verification>,
-}
-
-/// What was done.
-#[derive(Default)]
-pub struct Summary {
-    /// The number of rows.
-    pub rows: u64,
-    /// The number of rows with each status but `ok`.
-    pub not_ok: BTreeMap<Status, u64>,
-    /// The first impossible row, from 1.
-    pub first_impossible: Option<u64>,
-    /// The rows to be answered again, if any.
-    pub verification: Option<Verification>,
-}
-
 impl Arguments {
     /// Answers all rows.
     pub fn run(self) -> Result<ExitCode> {
@@ -241,7 +217,7 @@ impl Arguments {
         let file = ModelFile::read(&self.question.model)?;
         let model = file.document.model();
         let settings = self.settings();
-        let threads = self.threads.map_or(0, usize::from); // 0: as many as there are cores
+        let threads = self.threads.map_or(0, usize::from); // 0: one per core
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.context("cannot start the threads")?;
         if self.explain_plan {
@@ -262,7 +238,7 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn compile(&self, model: &Model, settings: &Settings) -> Result<Query> {
+    fn compile(&self, model: &Model, settings: &EngineSettings) -> Result<Query> {
         let sampling =
             Sampling { n_samples: self.samples.unwrap_or(1) as usize, seed: self.seed(), first_row: 0 };
         let top = self.top.map(|n| n as usize);
@@ -272,7 +248,7 @@ impl Arguments {
         })
     }
 
-    /// Which engine to take where the one that was asked for is too costly.
+    /// The advice if the requested engine is too costly.
     fn other_engine(&self) -> Option<&'static str> {
         match (self.engine, self.query) {
             (EngineKind::Enumeration, _) => Some("`--engine exact` takes the junction tree"),
@@ -283,7 +259,7 @@ impl Arguments {
                 Some("`--engine loopy` approximates at any size")
             }
             (EngineKind::Auto | EngineKind::Exact, QueryKind::Mpe) => {
-                Some("`--engine loopy` guesses an explanation at any size")
+                Some("`--engine loopy` guesses an assignment at any size")
             }
             _ => None,
         }
@@ -293,41 +269,41 @@ impl Arguments {
         self.seed.unwrap_or(1)
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> EngineSettings {
         let default = LoopySettings::default();
         let loopy = LoopySettings {
             schedule: self.schedule.map_or(default.schedule, Schedule::from),
             max_sweeps: self.max_sweeps.unwrap_or(default.max_sweeps),
-            explanation_sweeps: self.max_sweeps.unwrap_or(default.explanation_sweeps),
+            assignment_sweeps: self.max_sweeps.unwrap_or(default.assignment_sweeps),
             damping: self.damping.unwrap_or(default.damping),
             tolerance: self.tolerance.unwrap_or(default.tolerance),
             merge: !self.no_merge,
             ..default
         };
-        Settings {
+        EngineSettings {
             limits: self.question.limits(),
             loopy,
             search: self.time_limit.map_or_else(SearchLimits::default, SearchLimits::within),
         }
     }
 
-    /// Refuses options that would have no effect.
+    /// Rejects options that would have no effect.
     fn check_options(&self) -> Result<()> {
         use EngineKind::{Auto, Exact, Loopy};
         use QueryKind::{Both, Marginals, Mpe, Samples};
-        let explains = matches!(self.query, Mpe | Both);
+        let is_mpe = matches!(self.query, Mpe | Both);
         let samples = self.query == Samples;
         let loopy = self.engine == Loopy || (self.engine == Auto && matches!(self.query, Marginals | Both));
         let loopy = loopy && !samples;
-        let searches = explains && matches!(self.engine, Auto | Exact);
+        let searches = is_mpe && matches!(self.engine, Auto | Exact);
         let for_loopy =
             "is for loopy propagation, which this query and engine do not use; add `--engine loopy`";
         let checks = [
-            (self.top.is_some() && !explains, "--top", "is for `--query mpe` and `--query both`"),
+            (self.top.is_some() && !is_mpe, "--top", "is for `--query mpe` and `--query both`"),
             (
                 self.top.is_some_and(|n| n > 1) && self.engine == Loopy,
                 "--top",
-                "is not for loopy propagation, which finds one explanation; use `--engine exact`",
+                "is not for loopy propagation, which finds one assignment; use `--engine exact`",
             ),
             (self.samples.is_some() && !samples, "--samples", "is for `--query samples`"),
             (
@@ -361,7 +337,7 @@ impl Arguments {
         }
     }
 
-    /// Nobody should take an approximation for more than it is.
+    /// Notes that answers are approximate.
     fn tell_approximation(&self, query: &Query) {
         let Query::Beliefs(beliefs) = query else { return };
         let chosen = beliefs.marginals.as_ref().filter(|it| it.engine() == prsl::Engine::Loopy);
@@ -372,7 +348,7 @@ impl Arguments {
         }
     }
 
-    /// The format that the name of the output tells, or else the one that was asked for, or else CSV.
+    /// The format by the name of the output, or else the requested one, or else CSV.
     fn output_format(&self) -> Result<prsl_data::Format> {
         let asked = self.format.map(prsl_data::Format::from);
         let file = self.output.as_deref().filter(|path| path.as_os_str() != "-");
@@ -398,7 +374,7 @@ impl Arguments {
         Ok(format)
     }
 
-    /// Sums up on standard error, unless that would only disturb.
+    /// Prints a summary to standard error, unless it would disturb other output.
     fn tell(&self, summary: &Summary) {
         let rows = counted(summary.rows, "row");
         let impossible_rows = summary.not_ok.get(&Status::Impossible).copied().unwrap_or(0);
@@ -422,12 +398,12 @@ impl Arguments {
         }
     }
 
-    /// Rows that have an answer, and not the best one.
+    /// Notes about rows whose answer may not be the best.
     fn tell_doubts(&self, summary: &Summary, rows: &str) {
         let not_proven = if self.engine == EngineKind::Loopy {
-            "got an explanation that is not proven to be the best; `--engine exact` looks for a proof"
+            "got an assignment that is not proven to be the best; `--engine exact` looks for a proof"
         } else {
-            "got an explanation that is not proven to be the best; `--time-limit 60`, for example, lets the search go on"
+            "got an assignment that is not proven to be the best; `--time-limit 60`, for example, lets the search go on"
         };
         let doubts = [
             (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
@@ -435,12 +411,12 @@ impl Arguments {
             (Status::NotProven, not_proven),
             (
                 Status::TimeLimit,
-                "got an explanation that is not proven to be the best, since the time limit ended the search: another run may \
+                "got an assignment that is not proven to be the best, since the time limit ended the search: another run may \
                  find another",
             ),
             (
                 Status::NotFound,
-                "got no explanation: none that is possible was found, nor a proof that there is none",
+                "got no assignment: neither a possible one nor a proof that there is none was found",
             ),
         ];
         for (status, what) in doubts {
@@ -452,137 +428,33 @@ impl Arguments {
     }
 }
 
-/// Which engines are taken, and why.
+/// The engines and the reasons, one line each.
 fn plan(query: &Query) -> String {
     let line = |(what, reason): (&str, String)| format!("{what}: {reason}\n");
     query.reasons().into_iter().map(line).collect()
 }
 
-/// Some rows on their way, and which part of the table has been read with them.
-type Read = prsl_data::Result<(BeliefMatrix, Option<f64>)>;
-
-/// Chunks that wait for their turn: enough that nobody starves, few enough that memory does not grow.
-const WAITING: usize = 2;
-
-impl Prediction<'_> {
-    /// Answers all rows while more are read and the answers are written.
-    pub fn run(self, mut progress: Progress) -> Result<Summary> {
-        let query = self.query;
-        let (fewest, most) = chunk_rows(self.model, query.work());
-        let chunk_rows = Arc::new(AtomicUsize::new(fewest));
-        let wanted_rows = Arc::clone(&chunk_rows);
-        let beliefs = self.beliefs;
-        let mut summary = Summary { verification: self.verification, ..Summary::default() };
-        thread::scope(|scope| {
-            let (to_infer, chunks) = sync_channel(WAITING);
-            let (to_write, answers) = sync_channel(WAITING);
-            scope.spawn(move || read(beliefs, &wanted_rows, &to_infer));
-            // Nothing is written before some rows have proved to be good.
-            let mut chunks = chunks.into_iter().peekable();
-            if let Some(Err(error)) = chunks.next_if(Result::is_err) {
-                return Err(error.into());
-            }
-            let writer = TableWriter::create(self.target, self.format, &query.columns())?;
-            let writing = scope.spawn(move || write(writer, &answers));
-            for chunk in chunks {
-                let (rows, part) = chunk?;
-                let start = Instant::now();
-                let answers = query.answer(&rows, summary.rows)?;
-                let next = next_rows(chunk_rows.load(Ordering::Relaxed), start.elapsed());
-                chunk_rows.store(next.clamp(fewest, most), Ordering::Relaxed);
-                summary.add(&rows, &answers);
-                if to_write.send(answers.columns).is_err() {
-                    break; // the writer will say why it stopped
-                }
-                progress.update(summary.rows, part);
-            }
-            drop(to_write);
-            let writer = writing.join().expect("writing does not panic")?;
-            Ok::<_, anyhow::Error>(writer.finish()?)
-        })?;
-        progress.finish();
-        Ok(summary)
-    }
-}
-
-/// Compiles the engines that a query takes.
+/// Compiles the engines of a query.
 pub fn compile(
     model: &Model,
     query: QueryKind,
     engine: EngineKind,
-    settings: &Settings,
+    settings: &EngineSettings,
     top: Option<usize>,
     sampling: Sampling,
 ) -> prsl::Result<Query> {
-    let engine = engine.into();
+    let engines = Engines::new(model).with_choice(engine.into()).with_settings(*settings);
     if query == QueryKind::Samples {
-        let sampler = engines::sampler(model, engine, settings.limits)?;
+        let sampler = engines.sampler()?;
         return Ok(Query::Samples(Box::new(sampler), sampling));
     }
-    let marginals = (query != QueryKind::Mpe).then(|| Marginals::compile(model, engine, settings));
+    let marginals = (query != QueryKind::Mpe).then(|| engines.marginals());
     let marginals = marginals.transpose()?;
-    let best = (query != QueryKind::Marginals).then(|| Explanations::compile(model, engine, settings));
+    let best = (query != QueryKind::Marginals).then(|| engines.assignments());
     let best = best.transpose()?;
     let log_evidence = match &best {
-        Some(_) => LogEvidence::beside(marginals.as_ref(), model, engine, settings.limits)?,
+        Some(_) => engines.log_evidence(marginals.as_ref())?,
         None => None,
     };
     Ok(Query::Beliefs(Box::new(Beliefs { model: model.clone(), marginals, best, log_evidence, top })))
-}
-
-/// Reads until the end, an error, or nobody wants more.
-fn read(mut beliefs: BeliefReader, chunk_rows: &AtomicUsize, chunks: &SyncSender<Read>) {
-    loop {
-        let chunk = match beliefs.next_chunk(chunk_rows.load(Ordering::Relaxed)) {
-            Ok(Some(rows)) => Ok((rows, beliefs.table().progress())),
-            Ok(None) => break,
-            Err(error) => Err(error),
-        };
-        let failed = chunk.is_err();
-        if chunks.send(chunk).is_err() || failed {
-            break;
-        }
-    }
-}
-
-fn write(mut writer: TableWriter, answers: &Receiver<Vec<Column>>) -> prsl_data::Result<TableWriter> {
-    for columns in answers {
-        writer.write(&columns)?;
-    }
-    Ok(writer)
-}
-
-/// The fewest and the most rows in a chunk: many, but few enough for memory (a few megabytes) and for a sign of life every
-/// now and then.
-pub fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
-    const CELLS: f64 = 300_000.0;
-    const WORK: f64 = 1e9;
-    const AT_LEAST: f64 = 64.0; // so that all threads have rows, eight side by side
-    const SLOW: f64 = 5e7; // a row of this much work is slow enough to keep a thread busy alone
-    let most = (CELLS / model.n_categories().max(1) as f64).clamp(AT_LEAST, 8192.0);
-    let fewest = if work >= SLOW { 16.0 } else { (WORK / work.max(1.0)).clamp(AT_LEAST, most) };
-    (fewest as usize, most as usize)
-}
-
-/// Rows in the next chunk: more where they are done in no time, fewer where they take long.
-fn next_rows(rows: usize, time: Duration) -> usize {
-    match time.as_millis() {
-        0..100 => rows * 2,
-        100..1000 => rows,
-        _ => rows / 2,
-    }
-}
-
-impl Summary {
-    fn add(&mut self, rows: &BeliefMatrix, answers: &Answers) {
-        if let Some(verification) = &mut self.verification {
-            verification.observe(rows, answers);
-        }
-        let first = answers.status.iter().position(|&status| status == Status::Impossible);
-        self.first_impossible = self.first_impossible.or(first.map(|row| self.rows + row as u64 + 1));
-        for &status in answers.status.iter().filter(|&&status| status != Status::Ok) {
-            *self.not_ok.entry(status).or_default() += 1;
-        }
-        self.rows += rows.n_rows() as u64;
-    }
 }

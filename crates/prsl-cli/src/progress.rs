@@ -1,15 +1,15 @@
-//! How far the work is, for people who wait for it.
+//! Progress bars.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work that takes less shows no bar.
+/// Minimum duration of work that shows a bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 const STEPS: u64 = 1000;
 
-/// A bar on standard error, if that is a terminal and the work is long.
+/// A progress bar on standard error, if that is a terminal and the work takes long.
 pub struct Progress {
     start: Instant,
     wanted: bool,
@@ -17,12 +17,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// No bar yet; `wanted` unless it would be in the way of other output.
+    /// Without a bar at first; `wanted` unless it would disturb other output.
     pub fn new(wanted: bool) -> Progress {
         Progress { start: Instant::now(), wanted: wanted && io::stderr().is_terminal(), bar: None }
     }
 
-    /// Tells how many rows are done, and which part of all rows that is, where it is known.
+    /// Reports the number of finished rows, and their share of all rows if known.
     pub fn update(&mut self, rows: u64, part: Option<f64>) {
         if !self.wanted || self.start.elapsed() < PATIENCE {
             return;
@@ -37,7 +37,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
@@ -53,12 +53,12 @@ pub struct StepBar {
 }
 
 impl StepBar {
-    /// No bar yet.
+    /// Without a bar at first.
     pub fn new(n_steps: u64) -> StepBar {
         StepBar { start: Instant::now(), n_steps, bar: None }
     }
 
-    /// Tells how many steps are done, and how it goes.
+    /// Reports the number of finished steps, with a message.
     pub fn update(&mut self, n_done: u64, how: &str) {
         if !io::stderr().is_terminal() || self.start.elapsed() < PATIENCE {
             return;
@@ -69,7 +69,7 @@ impl StepBar {
         bar.set_position(STEPS * n_done / self.n_steps.max(1));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
@@ -89,7 +89,7 @@ fn new_bar(with_length: bool, start: Instant) -> ProgressBar {
     bar.with_style(style.progress_chars("━╸─")).with_elapsed(start.elapsed())
 }
 
-/// A number with its thousands set apart: `1,234,567`.
+/// A number with thousands separators: `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -102,7 +102,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// So many of something: `1 row`, `1,234 rows`.
+/// A number with its noun: `1 row`, `1,234 rows`.
 pub fn counted(n: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(n), if n == 1 { "" } else { "s" })
 }

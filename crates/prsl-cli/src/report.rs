@@ -1,26 +1,28 @@
-//! `prsl learn --report`: what was learned, as a page that needs nothing from elsewhere.
+//! `prsl learn --report`: a self-contained page about the learned model.
 
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use prsl::calibrate::Calibrator;
 use prsl::learn::{Examples, Learned};
 use prsl::metrics::{Bootstrap, Evaluation, Metric};
-use prsl::{BeliefMatrix, Calibrator, Combination, Document, Label, Limits, Model, RuleId};
+use prsl::model::Combination;
+use prsl::{Document, Label, Limits, Model, RuleId};
 use prsl_plot::escape;
 
 use crate::evaluate::{self, Scored, Scorer};
 use crate::progress::{counted, grouped};
 use crate::{figures, output};
 
-/// The page in the folder of a report.
+/// The name of the page.
 pub const PAGE: &str = "report.html";
-/// The figures beside it.
+/// The names of the figures.
 const FIGURES: [&str; 2] = ["learning.svg", "reliability.svg"];
-/// Rules beyond this many are only counted.
+/// Maximum number of rules shown; the others are only counted.
 const RULES: usize = 100;
-/// Combinations beyond this many are only counted.
+/// Maximum number of combinations shown; the others are only counted.
 const COMBINATIONS: usize = 20;
 
 /// The files of a report in this folder.
@@ -28,22 +30,22 @@ pub fn files(folder: &Path) -> Vec<PathBuf> {
     [PAGE].iter().chain(&FIGURES).map(|name| folder.join(name)).collect()
 }
 
-/// Makes the folder: better refused before learning than after it.
+/// Creates the folder, before learning, so that an error does not lose its result.
 pub fn prepare(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))
 }
 
-/// What there is to tell.
+/// The content of a report.
 pub struct Report<'a> {
-    /// What learning began with.
+    /// The base model.
     pub base: &'a Model,
-    /// What it ended with.
+    /// The learned model.
     pub learned: &'a Learned,
-    /// The rows that were learned from.
+    /// The training set.
     pub train: &'a Examples,
-    /// The rows that were held back.
+    /// The validation set.
     pub valid: &'a Examples,
-    /// What inference may take.
+    /// The limits of inference.
     pub limits: Limits,
 }
 
@@ -71,7 +73,7 @@ impl Report<'_> {
         output::write(&page(&sections.concat()), Some(&folder.join(PAGE)))
     }
 
-    /// How good the answers for the validation rows are: of the beliefs as given, of the base if it says more, and of what was learned.
+    /// Scores on the validation set: of the raw beliefs, of the base if it has rules or calibrators, and of the learned model.
     fn evaluations(&self) -> Result<Vec<(&'static str, Evaluation)>> {
         let raw = self.base.without_rules()?.without_calibrators();
         let mut models = vec![("beliefs alone", &raw)];
@@ -80,7 +82,7 @@ impl Report<'_> {
         }
         models.push(("learned", &self.learned.model));
         let score = |(name, model): (&'static str, &Model)| {
-            let rows = calibrated(self.valid.beliefs(), model)?;
+            let rows = self.valid.beliefs().calibrated_by(model)?;
             Ok((name, Scorer::score(model, &rows, self.valid.truths(), self.limits)?))
         };
         models.into_iter().map(score).collect()
@@ -95,8 +97,8 @@ impl Report<'_> {
         let is_calibrated = |label: &&Label| *label.calibrator() != Calibrator::Identity;
         let n_calibrated = model.labels().iter().filter(is_calibrated).count();
         let lead = format!(
-            "Learned from {} about {}, with {} held back to validate on: {}, {}, {}. Of the sizes that were tried, the validation \
-             rows chose {}.",
+            "Learned from {} about {}, with {} in the validation set: {}, {}, {}. The validation set selected the size \
+             {}.",
             counted(self.train.n_rows() as u64, "row"),
             counted(model.labels().len() as u64, "label"),
             grouped(self.valid.n_rows() as u64),
@@ -128,11 +130,11 @@ impl Report<'_> {
         let head = head(&["", "mean joint log-likelihood", "over the beliefs alone"]);
         let cost = learned.validation_before_rounding - learned.validation;
         let told = if cost > 0.0 {
-            format!("Rounding numbers and leaving out what says little cost {cost:.4}.")
+            format!("Rounding numbers and removing weak parameters cost {cost:.4}.")
         } else {
-            "Rounding numbers and leaving out what says little cost nothing.".to_owned()
+            "Rounding numbers and removing weak parameters cost nothing.".to_owned()
         };
-        let note = "The logarithm of the probability of all known labels of a row together, on average over the validation rows.";
+        let note = "The log probability of all known labels of a row, mean over the validation set.";
         let table = table(&head, rows.iter().map(row));
         section("What it gains", &paragraph(note), &(table + &paragraph(&told)))
     }
@@ -140,7 +142,7 @@ impl Report<'_> {
     fn learned_rules(&self, document: &Document) -> String {
         let gains = &self.learned.gains;
         if gains.is_empty() {
-            let nothing = "None: the validation rows are explained no better with rules than without.";
+            let nothing = "None: rules did not improve the validation set.";
             return section("Learned rules", "", &paragraph(nothing));
         }
         let largest = gains.iter().fold(f64::MIN_POSITIVE, |largest, gain| gain.abs().max(largest));
@@ -153,7 +155,7 @@ impl Report<'_> {
             );
             tagged_row(&[number(format!("{gain:+.4}")), bar, said(document, rule)])
         };
-        let note = "In the order of what the mean joint log-likelihood of the validation rows loses without each. Below each sentence, \
+        let note = "Sorted by gain: the loss of mean joint log-likelihood on the validation set without the rule. Below each sentence is \
                     the rule as it is written in the model.";
         let table = table(&head(&["gain", "", "rule"]), rules.map(row));
         section("Learned rules", &paragraph(note), &(table + &more(gains.len(), RULES)))
@@ -165,7 +167,7 @@ impl Report<'_> {
         }
         let rules = self.learned.model.rule_ids().take(self.n_kept().min(RULES));
         let table = table("", rules.map(|rule| tagged_row(&[said(document, rule)])));
-        section("Your rules, beside which these were learned", "", &(table + &more(self.n_kept(), RULES)))
+        section("Your rules", "", &(table + &more(self.n_kept(), RULES)))
     }
 
     fn combinations(&self, document: &Document) -> String {
@@ -180,7 +182,7 @@ impl Report<'_> {
             tagged_row(&[in_words(&model.combination_sentence(combination), raw)])
         };
         let table = table("", strongest.iter().take(COMBINATIONS).map(row));
-        let note = "Combinations of all labels that count so many times as often as the rules alone say, the strongest first.";
+        let note = "Combinations of all labels, with the factor by which they are more probable than the rules predict, strongest first.";
         section("Typical combinations", &paragraph(note), &(table + &more(strongest.len(), COMBINATIONS)))
     }
 
@@ -209,38 +211,29 @@ impl Report<'_> {
         let unweighted = if self.valid.weights().iter().all(|weight| *weight == 1.0) {
             ""
         } else {
-            " Here every row counts once, whatever its weight."
+            " Row weights are ignored here."
         };
         let note = format!(
-            "Of the validation rows, which also chose the size and when to stop: new rows will score somewhat less. In brackets what 95 % \
-             of 1,000 resamples of the rows give.{unweighted}"
+            "On the validation set, which also selected the size and the step: new rows will score somewhat lower. In brackets are \
+             95 % bootstrap intervals (1,000 resamples).{unweighted}"
         );
         section("Scores", &paragraph(&note), &table(&head(&names), Metric::ALL.into_iter().map(row)))
     }
 }
 
-/// Beliefs as a model's calibrators make them.
-fn calibrated(beliefs: &BeliefMatrix, model: &Model) -> Result<BeliefMatrix> {
-    let mut rows = beliefs.clone();
-    for label in model.label_ids() {
-        rows.calibrate(label, model.calibrator(label))?;
-    }
-    Ok(rows)
-}
-
 fn learning_note() -> String {
     paragraph(
-        "The rows that are learned from, and those held back, step by step for the size that was chosen. The model is that of the best step.",
+        "Training and validation set, step by step, for the selected size. The model is that of the best step.",
     )
 }
 
 fn reliability_note() -> String {
     paragraph(
-        "Of the validation rows, before and after. Probabilities on the diagonal are neither too sure nor too careful.",
+        "On the validation set, before and after learning. Calibrated probabilities lie on the diagonal.",
     )
 }
 
-/// A rule as a sentence, and as it is written.
+/// A rule as a sentence, and as text.
 fn said(document: &Document, rule: RuleId) -> String {
     in_words(&document.model().rule_sentence(rule), &document.source()[document.rule_span(rule)])
 }
@@ -249,7 +242,7 @@ fn in_words(sentence: &str, raw: &str) -> String {
     format!("<td>{}<code>{}</code></td>", escape(sentence), escape(raw))
 }
 
-/// How many are not shown.
+/// The note about items that are not shown.
 fn more(n: usize, shown: usize) -> String {
     match n.saturating_sub(shown) {
         0 => String::new(),
@@ -278,7 +271,7 @@ fn table(head: &str, rows: impl Iterator<Item = String>) -> String {
     format!("<table>\n{head}<tbody>\n{}</tbody>\n</table>\n", rows.collect::<String>())
 }
 
-/// The names of columns: on the right, as their numbers are, or on the left over rules and names.
+/// The column headings: aligned right over numbers, and left over rules and names.
 fn head(names: &[&str]) -> String {
     let name = |name: &&str| {
         let class = if ["", "rule"].contains(name) { "" } else { " class=\"number\"" };

@@ -1,4 +1,4 @@
-//! `prsl schema`: what JSON models look like.
+//! `prsl schema`: the JSON Schema of models.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ pub struct Arguments {}
 impl Arguments {
     /// Prints it.
     pub fn run(self) -> Result<ExitCode> {
-        output::write(&prsl::json_schema(), None)?;
+        output::write(&prsl::Model::json_schema(), None)?;
         Ok(ExitCode::SUCCESS)
     }
 }

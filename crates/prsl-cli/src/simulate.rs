@@ -1,4 +1,4 @@
-//! `prsl simulate`: random models and beliefs of any size, with labels to go with them.
+//! `prsl simulate`: random models of any size, with beliefs and sampled truths.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use prsl::infer::{Samples, Sampling};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, Engine, Label, Model, Sampler, Samples, Sampling};
+use prsl::{Assignment, BeliefMatrix, Engine, Engines, Label, LabelId, Model};
 use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableWriter, Target};
 
 use crate::arguments::MemoryLimit;
@@ -16,7 +17,7 @@ use crate::output;
 use crate::progress::{counted, grouped};
 use crate::style::{self, shell, styled};
 
-/// Draw a random model and beliefs for it, to try things out at any size
+/// Draw a random model of any size, with beliefs
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,12 +26,11 @@ Examples:
   prsl simulate --rows 1000 --sample -o study
 
 Models are drawn as in the simulation study of the pRSL paper: labels of 2 to 4 categories, noisy-or rules over 2 to 5 \
-categories with inhibition probabilities of density 2(1 - x), beliefs uniform among all distributions. The same \
+categories, inhibition probabilities of density 2(1 - x), and beliefs uniform over all distributions. The same \
 arguments always draw the same files.
 
-Writes model.prsl and beliefs.csv, with `--sample` also truth.csv: one joint sample of all labels for each row, from its \
-beliefs and the rules together. `--memory` limits the rows that are drawn, and the tables for exact samples: beyond it samples are \
-approximate.")]
+Writes model.prsl and beliefs.csv, with `--sample` also truth.csv: one joint sample of all labels for each row, from the \
+posterior. `--memory` limits the number of rows, and the tables for exact samples; beyond that, samples are approximate.")]
 pub struct Arguments {
     /// The number of labels
     #[arg(long, value_name = "J", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
@@ -41,23 +41,23 @@ pub struct Arguments {
     /// The number of rows of beliefs
     #[arg(long, value_name = "N", default_value_t = 100)]
     rows: u32,
-    /// Another seed draws another model and other rows
+    /// Seed of the model and the rows
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// The folder for the files; made if it is not there
+    /// The folder for the files; created if necessary
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
     /// Also draw the category of every label for each row
     #[arg(long)]
     sample: bool,
-    /// Write over files that are there already
+    /// Overwrite existing files
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     memory: MemoryLimit,
 }
 
-/// Bytes that rows may take whatever the limit is, which is for tables above all.
+/// Minimum memory for rows in bytes, even below the memory limit, which is mainly for tables.
 const ALWAYS: u64 = 64 << 20;
 
 /// The files of a simulation.
@@ -67,14 +67,14 @@ struct Files {
     truth: PathBuf,
 }
 
-/// A joint sample for each row, `None` where the rules leave nothing possible, and which engine drew them.
+/// A joint sample for each row, `None` for an impossible row, and the engine.
 struct Truth {
-    rows: Vec<Option<Vec<usize>>>,
+    rows: Vec<Option<Assignment>>,
     engine: Engine,
 }
 
 impl Arguments {
-    /// Draws everything, then writes it, then says what to do with it.
+    /// Draws, writes the files, and prints what to do with them.
     pub fn run(self) -> Result<ExitCode> {
         let files = Files::new(&self.output);
         self.check_files(&files)?;
@@ -97,7 +97,7 @@ impl Arguments {
         Simulation { n_labels, n_rules, n_rows: self.rows as usize, seed: self.seed }
     }
 
-    /// Refuses rows that are too many to be drawn at once.
+    /// Rejects more rows than fit the memory.
     fn check_memory(&self) -> Result<()> {
         // A label has up to four categories, and a sample of it is one more number.
         let numbers = f64::from(self.rows) * f64::from(self.labels) * if self.sample { 5.0 } else { 4.0 };
@@ -110,15 +110,12 @@ impl Arguments {
         Ok(())
     }
 
-    /// Refuses to write over files, and to leave a truth that belongs to other beliefs.
+    /// Refuses to overwrite files, and to leave a truth file that belongs to other beliefs.
     fn check_files(&self, files: &Files) -> Result<()> {
         let there = [&files.model, &files.beliefs, &files.truth].into_iter().find(|file| file.exists());
         match there {
             Some(file) if !self.force => {
-                bail!(
-                    "`{}` is there already; name another folder, or write over it with `--force`",
-                    file.display()
-                )
+                bail!("`{}` exists; name another folder, or overwrite it with `--force`", file.display())
             }
             _ if files.truth.exists() && !self.sample => bail!(
                 "`{}` would not belong to the new beliefs; draw a new one with `--sample`, or remove it",
@@ -129,10 +126,10 @@ impl Arguments {
     }
 
     fn truth(&self, model: &Model, rows: &BeliefMatrix) -> Result<Truth> {
-        let sampler = Sampler::compile(model, self.memory.limits())?;
+        let sampler = Engines::new(model).with_limits(self.memory.limits()).sampler()?;
         let sampling = Sampling { n_samples: 1, seed: self.seed, first_row: 0 };
         let first = |samples: Option<Samples>| samples.and_then(|samples| samples.into_iter().next());
-        let samples = sampler.sample_batch(rows, &sampling).into_iter().enumerate();
+        let samples = sampler.sample_batch(rows, &sampling)?.into_iter().enumerate();
         let drawn =
             samples.map(|(row, samples)| samples.map(first).with_context(|| format!("row {}", row + 1)));
         Ok(Truth { rows: drawn.collect::<Result<_>>()?, engine: sampler.engine() })
@@ -147,7 +144,7 @@ impl Files {
     }
 }
 
-/// Rows that are written at a time.
+/// Number of rows written at a time.
 const CHUNK: usize = 1000;
 
 fn write_beliefs(model: &Model, rows: &BeliefMatrix, path: &Path) -> Result<()> {
@@ -164,21 +161,21 @@ fn write_beliefs(model: &Model, rows: &BeliefMatrix, path: &Path) -> Result<()> 
     Ok(table.finish()?)
 }
 
-fn write_truth(model: &Model, truth: &[Option<Vec<usize>>], path: &Path) -> Result<()> {
+fn write_truth(model: &Model, truth: &[Option<Assignment>], path: &Path) -> Result<()> {
     let column = |label: &Label| ColumnSpec::new(label.name(), ColumnKind::Text);
     let columns: Vec<_> = model.labels().iter().map(column).collect();
     let mut table = TableWriter::create(Target::from(path), Format::Csv, &columns)?;
     for chunk in truth.chunks(CHUNK) {
-        let column = |(index, label): (usize, &Label)| {
-            let category = |row: &Vec<usize>| label.categories()[row[index]].clone();
+        let column = |(id, label): (LabelId, &Label)| {
+            let category = |row: &Assignment| label.category(row.category(id)).to_owned();
             Column::Text(chunk.iter().map(|row| row.as_ref().map(category)).collect())
         };
-        table.write(&model.labels().iter().enumerate().map(column).collect::<Vec<_>>())?;
+        table.write(&model.label_ids().zip(model.labels()).map(column).collect::<Vec<_>>())?;
     }
     Ok(table.finish()?)
 }
 
-/// What was written, and what to do with it.
+/// The summary: files and next commands.
 fn summary(files: &Files, model: &Model, rows: &BeliefMatrix, truth: Option<&Truth>) -> Result<String> {
     let counted = |n: usize, one: &str| counted(n as u64, one);
     let mut text = String::new();
@@ -201,7 +198,7 @@ fn summary(files: &Files, model: &Model, rows: &BeliefMatrix, truth: Option<&Tru
         tell(&files.truth, what)?;
     }
     let (model, beliefs) = (shell(&files.model), shell(&files.beliefs));
-    writeln!(text, "\nNext, see what the rules make of the beliefs, and why:\n")?;
+    writeln!(text, "\nNext, predict and explain:\n")?;
     writeln!(text, "  prsl predict {model} {beliefs}")?;
     writeln!(text, "  prsl explain {model} {beliefs} --row 1")?;
     Ok(text)

@@ -1,4 +1,4 @@
-//! Colors, for terminals only: the streams of [`crate::output`] drop them anywhere else.
+//! Colors, for terminals only: the streams of [`crate::output`] remove them elsewhere.
 
 use std::path::Path;
 
@@ -9,17 +9,17 @@ const fn color(color: AnsiColor) -> Style {
     Style::new().fg_color(Some(Color::Ansi(color)))
 }
 
-/// What is wrong.
+/// Errors.
 pub const ERROR: Style = color(AnsiColor::Red).bold();
-/// What is questionable.
+/// Warnings.
 pub const WARNING: Style = color(AnsiColor::Yellow).bold();
-/// What is worth knowing.
+/// Notes.
 pub const NOTE: Style = color(AnsiColor::Cyan).bold();
-/// What is well.
+/// Success.
 pub const GOOD: Style = color(AnsiColor::Green).bold();
-/// What leads the eye.
+/// Emphasis.
 pub const STRONG: Style = Style::new().bold();
-/// What stays in the background.
+/// Less important text.
 pub const FAINT: Style = Style::new().dimmed();
 /// Line numbers and the like.
 pub const MARGIN: Style = color(AnsiColor::Blue).bold();
@@ -35,7 +35,7 @@ pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Diagnostics and findings as the library renders them, in color.
+/// Diagnostics and findings rendered by the library, in color.
 pub fn diagnostics(rendered: &str) -> String {
     let mut caret = ERROR;
     let mut painted = String::new();
@@ -74,7 +74,7 @@ fn diagnostic_line(line: &str, caret: Style) -> String {
     line.to_owned()
 }
 
-/// An explanation as the library renders it, in color.
+/// An explanation rendered by the library, in color.
 pub fn explanation(rendered: &str) -> String {
     const UP: Style = color(AnsiColor::Green);
     const DOWN: Style = color(AnsiColor::Red);

@@ -1,50 +1,48 @@
-//! Answers as the columns of a table.
+//! Predictions as columns of a table.
 
 use std::collections::HashSet;
 
-use prsl::engines::{Explanations, LogEvidence, Marginals};
-use prsl::{
-    BeliefMatrix, Engine, Label, Model, MostProbable, Posteriors, RankedExplanations, Sampler, Samples,
-    Sampling, SearchEnd, Status, Stopped,
-};
+use prsl::infer::{AssignmentEngine, LogEvidence, MarginalEngine};
+use prsl::infer::{RankedAssignments, Sampler, Samples, Sampling, SearchEnd, Stopped};
+use prsl::{Assignment, BeliefMatrix, Engine, Label, LabelId, Model, MostProbable, Posteriors, Status};
 use prsl_data::{Column, ColumnKind, ColumnSpec};
 
 /// Some rows of the table.
 pub struct Answers {
     /// The values, column by column.
     pub columns: Vec<Column>,
-    /// How each row of beliefs came out.
+    /// The status of each row of beliefs.
     pub status: Vec<Status>,
-    /// The marginals behind the table, where they were asked for.
+    /// The marginals behind the table, if requested.
     pub posteriors: Option<Posteriors>,
-    /// The explanations behind the table, where they were asked for.
-    pub best: Option<Vec<RankedExplanations>>,
+    /// The assignments behind the table, if requested.
+    pub best: Option<Vec<RankedAssignments>>,
 }
 
-/// What to ask a compiled model for.
+/// A query with its compiled engines.
 pub enum Query {
-    /// Marginals, explanations, or both.
+    /// Marginals, most probable assignments, or both.
     Beliefs(Box<Beliefs>),
     /// Joint samples.
     Samples(Box<Sampler>, Sampling),
 }
 
-/// Asks for marginals, explanations, or both.
+/// Queries for marginals, most probable assignments, or both.
 pub struct Beliefs {
     /// The model.
     pub model: Model,
     /// For marginals.
-    pub marginals: Option<Marginals>,
-    /// For explanations.
-    pub best: Option<Explanations>,
-    /// For ln Z, where explanations need it and the marginals do not have it.
+    pub marginals: Option<MarginalEngine>,
+    /// For assignments.
+    pub best: Option<AssignmentEngine>,
+    /// For ln Z, if assignments need it and the marginals do not provide it.
     pub log_evidence: Option<LogEvidence>,
-    /// How many explanations of each row, each in a row of its own.
+    /// The number of assignments per row, each in its own line.
     pub top: Option<usize>,
 }
 
 impl Query {
-    /// What the table will have.
+    /// The columns of the table.
     pub fn columns(&self) -> Vec<ColumnSpec> {
         match self {
             Query::Beliefs(beliefs) => beliefs.columns(),
@@ -52,15 +50,15 @@ impl Query {
         }
     }
 
-    /// The rows of the table for some rows of beliefs, of which the first has this place in the table, from 0.
+    /// The lines of the table for some rows of beliefs; `first_row` is the position of the first one, from 0.
     pub fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> anyhow::Result<Answers> {
         match self {
-            Query::Beliefs(beliefs) => Ok(beliefs.answer(rows, first_row)),
+            Query::Beliefs(beliefs) => Ok(beliefs.answer(rows, first_row)?),
             Query::Samples(sampler, sampling) => draw(sampler, Sampling { first_row, ..*sampling }, rows),
         }
     }
 
-    /// About how many multiplications a row takes.
+    /// Approximate number of multiplications per row.
     pub fn work(&self) -> f64 {
         match self {
             Query::Beliefs(beliefs) => beliefs.work(),
@@ -70,13 +68,14 @@ impl Query {
         }
     }
 
-    /// Which engines answer and why: a line for each.
+    /// The engines and the reasons, one line each.
     pub fn reasons(&self) -> Vec<(&'static str, String)> {
         match self {
             Query::Beliefs(beliefs) => {
-                let marginals = beliefs.marginals.iter().map(|it| ("marginals", it.reason()));
-                let best = beliefs.best.iter().map(|it| ("mpe", it.reason()));
-                let log_evidence = beliefs.log_evidence.iter().map(|it| ("log_probability", it.reason()));
+                let marginals = beliefs.marginals.iter().map(|it| ("marginals", it.reason().to_owned()));
+                let best = beliefs.best.iter().map(|it| ("mpe", it.reason().to_owned()));
+                let log_evidence =
+                    beliefs.log_evidence.iter().map(|it| ("log_probability", it.reason().to_owned()));
                 marginals.chain(best).chain(log_evidence).collect()
             }
             Query::Samples(sampler, _) => {
@@ -90,12 +89,12 @@ impl Query {
     }
 }
 
-/// A line of the table: which row of beliefs, and which of its explanations.
+/// A line of the table: a row of beliefs, and one of its assignments.
 struct Line<'a> {
     row: usize,
     rank: usize,
     best: Option<&'a MostProbable>,
-    /// How the explanation came out.
+    /// The status of the assignment.
     status: Status,
 }
 
@@ -105,13 +104,13 @@ impl Beliefs {
     }
 
     fn work(&self) -> f64 {
-        let marginals = self.marginals.as_ref().map_or(0.0, Marginals::work);
+        let marginals = self.marginals.as_ref().map_or(0.0, MarginalEngine::work);
         let log_evidence = self.log_evidence.as_ref().map_or(0.0, LogEvidence::work);
-        let best = self.best.as_ref().map_or(0.0, Explanations::work);
+        let best = self.best.as_ref().map_or(0.0, AssignmentEngine::work);
         marginals + log_evidence + best * self.top.unwrap_or(1) as f64
     }
 
-    /// The names of the columns that are about a label's marginals and its explanation.
+    /// The names of the columns of a label's marginals and most probable assignment.
     fn label_columns(&self) -> (Vec<String>, Vec<String>) {
         let labels = self.model.labels();
         let category = |label: &Label| -> Vec<String> {
@@ -132,7 +131,7 @@ impl Beliefs {
     fn columns(&self) -> Vec<ColumnSpec> {
         use ColumnKind::{Boolean, Integer, Number, Text};
         let (marginals, best) = self.label_columns();
-        // What is certain to be about a label keeps its name.
+        // Columns of labels keep their names.
         let mut names = Names::new(if marginals.is_empty() { &best } else { &marginals });
         if self.top.is_some() {
             ["row", "rank"].into_iter().for_each(|name| names.add_ours(name, Integer));
@@ -162,10 +161,14 @@ impl Beliefs {
         names.columns
     }
 
-    fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> Answers {
-        let posteriors = self.marginals.as_ref().map(|engine| engine.infer_batch(rows));
+    fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> prsl::Result<Answers> {
+        let posteriors = self.marginals.as_ref().map(|engine| engine.infer_batch(rows)).transpose()?;
         let best = self.best.as_ref().map(|engine| engine.top_batch(rows, self.top.unwrap_or(1)));
-        let log_evidence = self.log_evidence.as_ref().and_then(|engine| engine.infer_batch(rows));
+        let best = best.transpose()?;
+        let log_evidence = match &self.log_evidence {
+            Some(engine) => engine.infer_batch(rows)?,
+            None => None,
+        };
         let row_status = |row: usize| {
             let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(row));
             let best = best.as_ref().map_or(Status::Ok, |it| it[row].status(0));
@@ -193,11 +196,11 @@ impl Beliefs {
         }
         columns.extend(self.engine_columns(&lines));
         columns.push(texts(&lines, |line| {
-            // The marginals of a row are in all its lines, each with an explanation of its own.
+            // The marginals of a row are repeated in all its lines, each with its own assignment.
             let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(line.row));
             Some(marginals.max(line.status).name().to_owned())
         }));
-        Answers { columns, status, posteriors, best }
+        Ok(Answers { columns, status, posteriors, best })
     }
 
     fn marginal_columns(&self, posteriors: &Posteriors, lines: &[Line<'_>]) -> Vec<Column> {
@@ -208,11 +211,11 @@ impl Beliefs {
     }
 
     fn category_columns(&self, lines: &[Line<'_>]) -> Vec<Column> {
-        let category = |(index, label): (usize, &Label)| {
-            let name = |best: &MostProbable| label.categories()[best.assignment[index]].clone();
+        let category = |(id, label): (LabelId, &Label)| {
+            let name = |best: &MostProbable| label.category(best.assignment.category(id)).to_owned();
             texts(lines, |line| line.best.map(name))
         };
-        self.model.labels().iter().enumerate().map(category).collect()
+        self.model.label_ids().zip(self.model.labels()).map(category).collect()
     }
 
     fn evidence_columns(&self, posteriors: &Posteriors, lines: &[Line<'_>]) -> Vec<Column> {
@@ -240,9 +243,9 @@ impl Beliefs {
     }
 }
 
-/// One line for each explanation, one for each row that has none, and one where the search ended before it had found
-/// as many as were asked for.
-fn lines(n_rows: usize, best: Option<&[RankedExplanations]>, n: usize) -> Vec<Line<'_>> {
+/// One line for each assignment, one for each row without any, and one if the search ended before it had found
+/// as many as requested.
+fn lines(n_rows: usize, best: Option<&[RankedAssignments]>, n: usize) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     for row in 0..n_rows {
         let Some(found) = best.map(|best| &best[row]) else {
@@ -265,7 +268,7 @@ fn weight_columns(lines: &[Line<'_>], exact: Option<&Posteriors>) -> [Column; 4]
     let log_weight = |line: &Line<'_>| finite(line.best?.log_weight);
     let log_probability = |line: &Line<'_>| {
         let exact = exact.filter(|it| !matches!(it.stopped(line.row), Stopped::Imprecise { .. }))?;
-        // No probability is above 1, whatever rounding says.
+        // Rounding may give a probability slightly above 1.
         Some((log_weight(line)? - finite(exact.log_evidence(line.row))?).min(0.0))
     };
     let optimal = |line: &Line<'_>| line.best.map(MostProbable::is_optimal);
@@ -303,13 +306,13 @@ fn sample_columns(model: &Model) -> Vec<ColumnSpec> {
 }
 
 /// A row from 1, and one of its samples with its number, if it has any.
-type Drawn = (u64, Option<(usize, Vec<usize>)>);
+type Drawn = (u64, Option<(usize, Assignment)>);
 
-/// Draws the samples of some rows; each has a line of its own, an impossible row has one without a sample.
+/// Draws the samples of some rows; each has its own line, an impossible row has one line without a sample.
 fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::Result<Answers> {
     let mut lines: Vec<Drawn> = Vec::new();
     let mut status = Vec::new();
-    for (row, samples) in (sampling.first_row + 1..).zip(sampler.sample_batch(rows, &sampling)) {
+    for (row, samples) in (sampling.first_row + 1..).zip(sampler.sample_batch(rows, &sampling)?) {
         let samples: Option<Samples> =
             samples.map_err(|error| anyhow::Error::new(error).context(format!("row {row}")))?;
         status.push(if samples.is_some() { Status::Ok } else { Status::Impossible });
@@ -325,8 +328,8 @@ fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::R
         Column::Integer(lines.iter().map(|line| Some(line.0 as i64)).collect()),
         Column::Integer(lines.iter().map(number).collect()),
     ];
-    for (index, label) in sampler.model().labels().iter().enumerate() {
-        let category = |sample: &(usize, Vec<usize>)| label.categories()[sample.1[index]].clone();
+    for (id, label) in sampler.model().label_ids().zip(sampler.model().labels()) {
+        let category = |sample: &(usize, Assignment)| label.category(sample.1.category(id)).to_owned();
         columns.push(Column::Text(lines.iter().map(|line| line.1.as_ref().map(category)).collect()));
     }
     columns.push(Column::Text(vec![Some(sampler.engine().name().to_owned()); lines.len()]));
@@ -335,14 +338,14 @@ fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::R
     Ok(Answers { columns, status, posteriors: None, best: None })
 }
 
-/// The columns so far. Those that are not about a label give way to one that has their name.
+/// The columns so far. Columns that are not about a label are renamed if a label has their name.
 struct Names {
     columns: Vec<ColumnSpec>,
     taken: HashSet<String>,
 }
 
 impl Names {
-    /// No columns yet; these names will be those of labels.
+    /// Without columns; these names are reserved for labels.
     fn new(labels: &[String]) -> Names {
         Names { columns: Vec::new(), taken: labels.iter().cloned().collect() }
     }

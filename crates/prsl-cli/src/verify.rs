@@ -1,12 +1,11 @@
-//! `--verify`: how far the answers of some rows are from those of a more exact engine.
+//! `--verify`: compares the answers of some rows with those of a more exact engine.
 
 use std::fmt::Write as _;
 
-use prsl::engines::Settings;
-use prsl::{
-    BeliefMatrix, BranchAndBound, Engine, Enumeration, Gibbs, GibbsSettings, JunctionTree, MaxProductTree,
-    Model, MostProbable, RankedExplanations, Sampling, Status,
+use prsl::infer::{
+    EngineSettings, Enumeration, Gibbs, GibbsSettings, MaxProductTree, RankedAssignments, Sampling,
 };
+use prsl::{BeliefMatrix, BranchAndBound, Engine, JunctionTree, Model, Row, Status};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -14,7 +13,7 @@ use crate::progress::{counted, grouped};
 use crate::style::{self, styled};
 use crate::table::Answers;
 
-/// Rows drawn at random from those that go by, with what was answered.
+/// Rows sampled from the stream, with their answers.
 pub struct Verification {
     wanted: usize,
     seen: u64,
@@ -23,7 +22,7 @@ pub struct Verification {
     kept: Vec<Kept>,
 }
 
-/// A row, and what was answered: marginals and an explanation, each where it was asked for.
+/// A row and its answers: marginals and an assignment, each if requested.
 struct Kept {
     row: u64,
     beliefs: BeliefMatrix,
@@ -31,22 +30,22 @@ struct Kept {
     best: Option<(Engine, Option<f64>)>,
 }
 
-/// Assignments up to which all of them are gone through, which is beyond doubt.
+/// Maximum number of assignments for enumeration.
 const FEW_ASSIGNMENTS: f64 = 65_536.0;
-/// Samples for a row where nothing exact is affordable: a marginal is then off by 0.01 or so.
+/// Number of samples per row if no exact engine is affordable; the error of a marginal is then about 0.01.
 const SAMPLES: usize = 10_000;
-/// Explanations whose log weights are this close (relative to their size above 1) are equally good.
+/// Maximum difference of log weights (relative to their size above 1) of equally good assignments.
 const SAME: f64 = 1e-9;
-/// Marginals this close differ by rounding alone.
+/// Maximum difference of marginals that is due to rounding.
 const ROUNDING: f64 = 1e-12;
 
 impl Verification {
-    /// Will keep this many rows.
+    /// Samples this number of rows.
     pub fn new(wanted: usize, seed: u64) -> Verification {
         Verification { wanted, seen: 0, rng: ChaCha8Rng::seed_from_u64(seed), seed, kept: Vec::new() }
     }
 
-    /// Lets some rows go by. Each row of the whole table is kept with the same probability.
+    /// Takes some rows of the stream. Each row of the whole table is kept with the same probability.
     pub fn observe(&mut self, rows: &BeliefMatrix, answers: &Answers) {
         for row in 0..rows.n_rows() {
             self.seen += 1;
@@ -61,8 +60,8 @@ impl Verification {
         }
     }
 
-    /// Answers the rows again, and tells how far off the answers were.
-    pub fn report(mut self, model: &Model, settings: &Settings) -> prsl::Result<String> {
+    /// Repeats the rows, and reports the errors.
+    pub fn report(mut self, model: &Model, settings: &EngineSettings) -> prsl::Result<String> {
         self.kept.sort_by_key(|kept| kept.row);
         let n_rows = counted(self.kept.len() as u64, "row");
         let heading = styled(style::STRONG, format_args!("verified {n_rows} of {}", grouped(self.seen)));
@@ -72,8 +71,8 @@ impl Verification {
             let _ = writeln!(text, "{heading}: {}", self.marginals(model, &referee)?);
         }
         if let Some((engine, _)) = self.kept.iter().find_map(|kept| kept.best.as_ref()) {
-            let referee = Referee::for_explanations(model, *engine, settings)?;
-            let _ = writeln!(text, "{heading}: {}", self.explanations(&referee));
+            let referee = Referee::for_assignments(model, *engine, settings)?;
+            let _ = writeln!(text, "{heading}: {}", self.assignments(&referee)?);
         }
         Ok(text)
     }
@@ -97,7 +96,7 @@ impl Verification {
                 let error = (answered - expected).abs();
                 (sum, n) = (sum + error, n + 1);
                 if worst.as_ref().is_none_or(|(worst, _)| error > *worst) {
-                    let place = format!("row {}, {name}: {answered:.4} for {expected:.4}", kept.row);
+                    let place = format!("row {}, {name}: {answered:.4} instead of {expected:.4}", kept.row);
                     worst = Some((error, place));
                 }
             }
@@ -120,11 +119,14 @@ impl Verification {
         Ok(text)
     }
 
-    fn explanations(&self, referee: &Referee) -> String {
+    fn assignments(&self, referee: &Referee) -> prsl::Result<String> {
         let (mut worse, mut disputed, mut largest) = (0u64, 0u64, 0.0f64);
         for (kept, answered) in self.kept.iter().filter_map(|kept| Some((kept, kept.best.as_ref()?.1))) {
-            let Some(best) = referee.best(kept.beliefs.row(0)) else { continue };
-            match (answered, best) {
+            let found = referee.top(&kept.beliefs.row(0))?;
+            if found.status(0) == Status::NotFound {
+                continue;
+            }
+            match (answered, found.into_best()) {
                 (Some(answered), Some(best)) => {
                     let missing = best.log_weight - answered;
                     if missing > SAME * best.log_weight.abs().max(1.0) {
@@ -135,14 +137,14 @@ impl Verification {
             }
         }
         let rows = counted(worse, "row");
-        let mut text = format!("against {}, the explanation has a smaller weight in {rows}", referee.name());
+        let mut text = format!("against {}, the assignment has a smaller weight in {rows}", referee.name());
         if worse > 0 {
             let _ = write!(text, " (log_weight smaller by {} at worst)", short(largest));
         }
         if disputed > 0 {
             let _ = write!(text, "; whether it is possible differs in {}", counted(disputed, "row"));
         }
-        text
+        Ok(text)
     }
 }
 
@@ -150,7 +152,7 @@ impl Kept {
     fn new(number: u64, rows: &BeliefMatrix, row: usize, answers: &Answers) -> Kept {
         let marginals = answers.posteriors.as_ref();
         let best = answers.best.as_ref();
-        let explained = |it: &Vec<RankedExplanations>| match (it[row].first(), it[row].status(0)) {
+        let assignment = |it: &Vec<RankedAssignments>| match (it[row].first(), it[row].status(0)) {
             (Some(best), _) => Some((best.engine, Some(best.log_weight))),
             (None, Status::NotFound) => None,
             (None, _) => Some((Engine::BranchAndBound, None)),
@@ -159,12 +161,12 @@ impl Kept {
             row: number,
             beliefs: rows.slice(row..row + 1),
             marginals: marginals.map(|it| (it.engine(), it.marginals(row).map(<[f64]>::to_vec))),
-            best: best.and_then(explained),
+            best: best.and_then(assignment),
         }
     }
 }
 
-/// Whoever the answers are compared with.
+/// The reference engine.
 enum Referee {
     Enumeration(Enumeration),
     JunctionTree(Box<JunctionTree>),
@@ -174,8 +176,8 @@ enum Referee {
 }
 
 impl Referee {
-    /// All assignments where they are few, else the junction tree, else samples.
-    fn for_marginals(model: &Model, engine: Engine, settings: &Settings) -> Referee {
+    /// Enumeration for small models, else the junction tree, else samples.
+    fn for_marginals(model: &Model, engine: Engine, settings: &EngineSettings) -> Referee {
         if let Some(referee) = Self::enumeration(model, engine) {
             return referee;
         }
@@ -185,8 +187,8 @@ impl Referee {
         }
     }
 
-    /// All assignments where they are few, else the junction tree, else branch and bound.
-    fn for_explanations(model: &Model, engine: Engine, settings: &Settings) -> prsl::Result<Referee> {
+    /// Enumeration for small models, else the junction tree, else branch and bound.
+    fn for_assignments(model: &Model, engine: Engine, settings: &EngineSettings) -> prsl::Result<Referee> {
         if let Some(referee) = Self::enumeration(model, engine) {
             return Ok(referee);
         }
@@ -209,7 +211,7 @@ impl Referee {
         match self {
             Referee::Enumeration(_) => "the sum over all assignments",
             Referee::JunctionTree(_) | Referee::MaxProductTree(_) => "the junction tree",
-            Referee::Gibbs(_) => "Gibbs sampling (statistical: itself off by 0.01 or more)",
+            Referee::Gibbs(_) => "Gibbs sampling (itself an estimate, with errors of about 0.01 or more)",
             Referee::BranchAndBound(_) => "branch and bound",
         }
     }
@@ -217,32 +219,29 @@ impl Referee {
     /// The marginals of a row, `None` if it is impossible.
     fn marginals(&self, row: &BeliefMatrix, seed: u64) -> prsl::Result<Option<Vec<f64>>> {
         let posteriors = match self {
-            Referee::Enumeration(engine) => engine.infer_batch(row),
-            Referee::JunctionTree(engine) => engine.infer_batch(row),
-            Referee::Gibbs(engine) => return sampled(engine, row.row(0), seed),
+            Referee::Enumeration(engine) => engine.infer_batch(row)?,
+            Referee::JunctionTree(engine) => engine.infer_batch(row)?,
+            Referee::Gibbs(engine) => return sampled(engine, &row.row(0), seed),
             Referee::MaxProductTree(_) | Referee::BranchAndBound(_) => return Ok(None),
         };
         Ok(posteriors.marginals(0).map(<[f64]>::to_vec))
     }
 
-    /// The best explanation of a row, `None` inside if it is impossible; `None` if it does not know.
-    fn best(&self, row: &[f64]) -> Option<Option<MostProbable>> {
+    /// The best assignment of a row.
+    fn top(&self, row: &Row<'_>) -> prsl::Result<RankedAssignments> {
         match self {
-            Referee::Enumeration(engine) => Some(engine.top(row, 1).into_iter().next()),
-            Referee::MaxProductTree(engine) => Some(engine.best_row(row)),
-            Referee::BranchAndBound(engine) => {
-                let found = engine.top(row, 1);
-                (found.status(0) != Status::NotFound).then(|| found.into_best())
-            }
-            Referee::JunctionTree(_) | Referee::Gibbs(_) => None,
+            Referee::Enumeration(engine) => engine.top(row, 1),
+            Referee::MaxProductTree(engine) => engine.top(row, 1),
+            Referee::BranchAndBound(engine) => engine.top(row, 1),
+            Referee::JunctionTree(_) | Referee::Gibbs(_) => unreachable!("a referee for marginals"),
         }
     }
 }
 
-/// How often each category is drawn.
-fn sampled(engine: &Gibbs, row: &[f64], seed: u64) -> prsl::Result<Option<Vec<f64>>> {
+/// The frequency of each category among the samples.
+fn sampled(engine: &Gibbs, row: &Row<'_>, seed: u64) -> prsl::Result<Option<Vec<f64>>> {
     let sampling = Sampling { n_samples: SAMPLES, seed, first_row: 0 };
-    let samples = match engine.sample_row(row, &sampling) {
+    let samples = match engine.sample(row, &sampling) {
         Err(prsl::Error::Impossible { .. }) => return Ok(None),
         samples => samples?,
     };
@@ -252,14 +251,14 @@ fn sampled(engine: &Gibbs, row: &[f64], seed: u64) -> prsl::Result<Option<Vec<f6
     }
     let mut shares = vec![0.0; row.len()];
     for sample in &samples {
-        for (start, category) in starts.iter().zip(sample) {
+        for (start, category) in starts.iter().zip(sample.indices()) {
             shares[start + category] += 1.0 / samples.len() as f64;
         }
     }
     Ok(Some(shares))
 }
 
-/// Four decimals, or fewer digits where that would be zero.
+/// Four decimals, or significant digits if that would be zero.
 fn short(error: f64) -> String {
     if error == 0.0 || error >= 1e-3 { format!("{error:.4}") } else { format!("{error:.1e}") }
 }

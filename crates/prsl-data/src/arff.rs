@@ -12,7 +12,7 @@ use crate::source::{self, Source};
 use crate::table::parse_number;
 use lexer::{Lexer, Token};
 
-/// The longest header that is read.
+/// Maximum length of a header.
 const MAX_HEADER_BYTES: usize = 64 << 20;
 
 /// An ARFF file that is read row by row, dense and sparse rows alike.
@@ -32,7 +32,7 @@ pub struct ArffReader {
     lines: Lines,
     relation: String,
     attributes: Vec<Attribute>,
-    /// For nominal attributes, where each value is.
+    /// For nominal attributes, the position of each value.
     positions: Vec<HashMap<String, usize>>,
     rows_read: u64,
 }
@@ -56,7 +56,7 @@ pub enum AttributeKind {
     Nominal(Vec<String>),
     /// Text.
     Text,
-    /// A date, in the given format if there is one; its values are given as text.
+    /// A date, with its format if one is given; values are text.
     Date(Option<String>),
 }
 
@@ -99,7 +99,7 @@ impl ArffReader {
         &self.lines.source.name
     }
 
-    /// What the file says it is about; empty if it does not.
+    /// The relation's name; empty if the file has none.
     pub fn relation(&self) -> &str {
         &self.relation
     }
@@ -116,7 +116,7 @@ impl ArffReader {
 
     /// The next row, with a value for each attribute, or `None` at the end.
     ///
-    /// What a sparse row does not mention is 0, the first value of a nominal attribute, or an empty text.
+    /// Attributes that a sparse row omits are 0, the first value of a nominal attribute, or an empty text.
     pub fn next_row(&mut self) -> Result<Option<Vec<ArffValue>>> {
         loop {
             let Some(line) = self.lines.next()? else { return Ok(None) };
@@ -183,7 +183,7 @@ impl AttributeKind {
         }
     }
 
-    /// What a sparse row means by not mentioning the attribute.
+    /// The value of an attribute that a sparse row omits.
     fn unmentioned(&self) -> ArffValue {
         match self {
             AttributeKind::Numeric => ArffValue::Number(0.0),
@@ -299,7 +299,7 @@ fn nominal_values(lexer: &mut Lexer<'_>, attribute: &str) -> Parsed<Vec<String>>
     if values.is_empty() { bad("it lists no values") } else { Ok(values) }
 }
 
-/// The values of a line, `None` if there is nothing on it.
+/// The values of a line, `None` if it is empty.
 fn parse_row(
     line: &str,
     attributes: &[Attribute],
@@ -388,7 +388,7 @@ fn value(token: Token, attribute: &Attribute, positions: &HashMap<String, usize>
     }
 }
 
-/// The lines of a source, none of them too long.
+/// The lines of a source, limited in length.
 struct Lines {
     source: Source,
     line: u64,

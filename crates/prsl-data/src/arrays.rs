@@ -1,4 +1,4 @@
-//! Tables in memory as Arrow has them, and the cells of Arrow arrays.
+//! Tables in memory in Arrow's format, and the cells of Arrow arrays.
 
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use arrow::datatypes::{
 use crate::error::{Error, Result};
 use crate::table::{Cell, check_columns};
 
-/// Batches of rows, of which perhaps some have been read.
+/// Batches of rows, partly read.
 pub(crate) struct ArrowTable {
     kinds: Vec<(String, DataType)>,
     selected: Vec<usize>,
@@ -60,7 +60,7 @@ impl ArrowTable {
         Ok(Some(ArrowChunk { nan_is_missing: true, ..chunk }))
     }
 
-    /// Rows that have not been read.
+    /// The number of unread rows.
     pub(crate) fn n_rows_left(&self) -> u64 {
         self.batches.iter().map(|batch| batch.num_rows() as u64).sum()
     }
@@ -72,12 +72,12 @@ pub(crate) struct ArrowChunk {
     /// The values of each column, where it is selected.
     values: Vec<Option<Values>>,
     pub(crate) n_rows: usize,
-    /// Libraries for data in memory have NaN for what is missing; in a file it is a mistake.
+    /// Libraries for data in memory use NaN for missing values; in a file NaN is an error.
     nan_is_missing: bool,
 }
 
 impl ArrowChunk {
-    /// The columns of these names; what has no column of its name is missing.
+    /// The columns of these names; names without a column are missing.
     pub(crate) fn new<'a>(
         rows: &RecordBatch,
         names: impl Iterator<Item = &'a str>,
@@ -98,7 +98,7 @@ impl ArrowChunk {
     }
 }
 
-/// Refuses a column of a type that has no meaning here.
+/// Rejects a column of an unsupported type.
 pub(crate) fn check_kind(file: &str, column: &str, kind: &DataType) -> Result<()> {
     if is_supported(kind) {
         return Ok(());
@@ -121,7 +121,7 @@ enum Values {
     Missing,
     Numbers(Vec<Option<f64>>),
     Text(ArrayRef),
-    /// For each row, where its value is among the values.
+    /// For each row, the position of its value among the values.
     Dictionary(Vec<Option<usize>>, Box<Values>),
 }
 
@@ -171,7 +171,7 @@ fn numbers<T: Into<f64>>(values: impl IntoIterator<Item = Option<T>>) -> Values 
     Values::Numbers(values.into_iter().map(|value| value.map(Into::into)).collect())
 }
 
-/// Decimals as the numbers nearest to them.
+/// Decimals, rounded to the nearest `f64`.
 fn decimals<T: DecimalType<Native: Display>>(array: &ArrayRef) -> Values {
     let array = array.as_primitive::<T>();
     let scale = i32::from(array.scale());

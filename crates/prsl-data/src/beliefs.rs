@@ -6,13 +6,13 @@ use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_
 use crate::error::{CellProblem, Error, Result, RowProblem};
 use crate::table::{Cell, Chunk, TableReader};
 
-/// How a [`BeliefReader`] takes a table.
+/// Options of a [`BeliefReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BeliefOptions {
-    /// Divide the beliefs about each label by their sum, instead of refusing those that do not sum to 1. A belief above 1 in
-    /// the only category that is given, such as 85 for 85 %, is refused all the same.
+    /// Divide the beliefs about each label by their sum, instead of rejecting those that do not sum to 1. A belief above 1 in
+    /// the only given category, such as 85 for 85 %, is rejected even then.
     pub normalize: bool,
-    /// Skip columns that the model does not know, instead of refusing them.
+    /// Skip columns that the model does not know, instead of rejecting them.
     pub ignore_extra: bool,
 }
 
@@ -21,13 +21,13 @@ pub struct BeliefOptions {
 /// | column | cells |
 /// |---|---|
 /// | `label=category` | beliefs |
-/// | a category, where only one label has it and no label is called so | beliefs |
+/// | a category that only one label has, if no label has that name | beliefs |
 /// | a label with the categories yes and no | beliefs in yes, or observed categories |
 /// | any other label | observed categories |
 ///
-/// Empty cells of a partly given label share what is left of 1, a label that is not given at all takes its prior,
-/// and a missing column is a column of empty cells. Beliefs go through the calibrators of the model, observed categories and
-/// priors do not; for raw beliefs, read with [`Model::without_calibrators`].
+/// Empty cells of a partly given label share the rest of the probability. A label without any cell takes its prior,
+/// and a missing column counts as empty cells. Beliefs are calibrated by the model's calibrators; observed categories and
+/// priors are not. Use [`Model::without_calibrators`] to read raw beliefs.
 ///
 /// ```
 /// use prsl::Model;
@@ -37,8 +37,8 @@ pub struct BeliefOptions {
 /// let table = TableReader::csv("hands=high,alarm\n0.5,yes\n0.2,\n".as_bytes(), "beliefs.csv")?;
 /// let mut beliefs = BeliefReader::new(&model, table, BeliefOptions::default())?;
 /// let rows = beliefs.next_chunk(1000)?.expect("there are rows");
-/// assert_eq!(rows.row(0), [0.5, 0.25, 0.25, 1.0, 0.0]);
-/// assert_eq!(rows.row(1), [0.2, 0.4, 0.4, 0.1, 0.9]);
+/// assert_eq!(rows.row(0)[..], [0.5, 0.25, 0.25, 1.0, 0.0]);
+/// assert_eq!(rows.row(1)[..], [0.2, 0.4, 0.4, 0.1, 0.9]);
 /// assert!(beliefs.next_chunk(1000)?.is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -51,7 +51,7 @@ pub struct BeliefReader {
 }
 
 impl BeliefReader {
-    /// Finds out what the columns mean to the model.
+    /// Matches the columns with the labels and categories of the model.
     pub fn new(model: &Model, mut table: TableReader, options: BeliefOptions) -> Result<BeliefReader> {
         check_missing(model, &table)?;
         let columns = Names::new(model).resolve(table.columns(), options.ignore_extra, table.name())?;
@@ -60,7 +60,7 @@ impl BeliefReader {
         Ok(BeliefReader { model: model.clone(), table, columns, normalize })
     }
 
-    /// The table, for its name and its progress.
+    /// The table, for its name and progress.
     pub fn table(&self) -> &TableReader {
         &self.table
     }
@@ -83,7 +83,7 @@ impl BeliefReader {
         Ok(Some(matrix))
     }
 
-    /// Takes over the cells of a row.
+    /// Reads the cells of a row.
     fn fill(&self, chunk: &Chunk, index: usize, row: &mut Row) -> Result<()> {
         let number = chunk.first_row() + index as u64;
         for &(column, meaning) in &self.columns {
@@ -165,7 +165,7 @@ impl Meaning {
     }
 }
 
-/// What a row says: a cell per category, and for each label the column that gave an observation or a belief.
+/// A parsed row: a cell per category, and for each label the column of its observation or belief.
 struct Row {
     cells: Vec<Option<f64>>,
     observed: Vec<Option<usize>>,

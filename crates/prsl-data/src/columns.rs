@@ -1,4 +1,4 @@
-//! What the columns of a table mean to a model.
+//! Matches the columns of a table with the labels and categories of a model.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use prsl::{CategoryId, Label, LabelId, Model};
 use crate::error::{CellProblem, ColumnsProblem, Error, Result, is_missing_code, listed, nearest, shown};
 use crate::table::{Cell, TableReader};
 
-/// What a column says something about.
+/// The subject of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Meaning {
     /// A label: an observed category, or the probability of yes.
@@ -16,15 +16,15 @@ pub(crate) enum Meaning {
     Category(LabelId, CategoryId),
 }
 
-/// The columns that mean something, with their place in the table.
+/// The columns that are used, with their position in the table.
 pub(crate) type Columns = Vec<(usize, Meaning)>;
 
-/// The names of a model by which columns can go.
+/// The names of a model that columns can have.
 pub(crate) struct Names<'a> {
     model: &'a Model,
     labels: HashMap<&'a str, LabelId>,
     categories: HashMap<&'a str, Vec<(LabelId, CategoryId)>>,
-    /// Whether columns may name categories, too, and not only labels.
+    /// Whether columns may be named by categories, or only by labels.
     with_categories: bool,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Names<'a> {
         Names { model, labels, categories: HashMap::new(), with_categories: false }
     }
 
-    /// Finds out what each column means, and refuses what is unknown, ambiguous or said twice.
+    /// Finds the meaning of each column. Rejects unknown, ambiguous and duplicate columns.
     pub(crate) fn resolve(&self, columns: &[String], ignore_extra: bool, file: &str) -> Result<Columns> {
         self.try_resolve(columns, ignore_extra)
             .map_err(|problem| Error::Columns { file: file.to_owned(), problem })
@@ -85,7 +85,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Everything the name can mean.
+    /// All meanings of the name.
     fn meanings(&self, name: &str) -> Vec<Meaning> {
         let label = self.labels.get(name).copied();
         let mut meanings: Vec<_> = label.map(Meaning::Label).into_iter().collect();
@@ -105,7 +105,7 @@ impl<'a> Names<'a> {
         meanings
     }
 
-    /// The same for columns that mean the same: the probability of yes is one thing by either name.
+    /// A key that is equal for columns of the same meaning: the probability of yes has two names.
     fn canonical(&self, meaning: Meaning) -> Meaning {
         match meaning {
             Meaning::Label(label) if self.with_categories && self.model.label(label).is_binary() => {
@@ -125,9 +125,9 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Each unknown column with a similar name that is known.
+    /// Each unknown column with the most similar known name.
     fn with_suggestions(&self, columns: &[&String]) -> Vec<(String, Option<String>)> {
-        const MOST_SUGGESTIONS: usize = 50; // comparing every name with every other takes its time
+        const MOST_SUGGESTIONS: usize = 50; // comparing all pairs of names is slow
         let mut known: Vec<String> =
             self.model.labels().iter().map(|label| label.name().to_owned()).collect();
         if self.with_categories {
@@ -148,7 +148,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Refuses texts for missing values that are categories of the model: no cell could name these any more.
+/// Rejects texts for missing values that are categories of the model: no cell could contain these categories.
 pub(crate) fn check_missing(model: &Model, table: &TableReader) -> Result<()> {
     for label in model.labels() {
         if let Some(code) = table.missing().find(|code| label.find_category(code).is_some()) {
@@ -160,7 +160,7 @@ pub(crate) fn check_missing(model: &Model, table: &TableReader) -> Result<()> {
     Ok(())
 }
 
-/// The category that a cell names; a number names the category that is written like it.
+/// The category named by a cell; a number names the category that is spelled like it.
 pub(crate) fn find_category(label: &Label, cell: Cell<'_>) -> Option<CategoryId> {
     match cell {
         Cell::Missing => None,
@@ -169,7 +169,7 @@ pub(crate) fn find_category(label: &Label, cell: Cell<'_>) -> Option<CategoryId>
     }
 }
 
-/// The complaint that a cell names no category; `also` is what would be fine, too.
+/// The error that a cell names no category; `also` lists what is allowed besides.
 pub(crate) fn not_a_category(label: &Label, cell: Cell<'_>, also: &str) -> CellProblem {
     const MOST: usize = 6;
     let text = match cell {
@@ -183,7 +183,7 @@ pub(crate) fn not_a_category(label: &Label, cell: Cell<'_>, also: &str) -> CellP
         expected.push_str(&format!(" or another of its {} categories", categories.len()));
     }
     expected.push_str(also);
-    // A value that is missing is no misspelled category.
+    // A code for a missing value is not a misspelled category.
     let suggestion = match is_missing_code(&text) {
         true => None,
         false => nearest(&text, categories.iter().map(String::as_str)).map(str::to_owned),

@@ -1,23 +1,23 @@
 //! Comma-separated values, read record by record.
 //!
-//! Written by hand, because readers at hand accept a quote that is never closed as a very long cell and put no
-//! bound on a record: either way one missing quote swallows the rest of a file unseen.
+//! Written by hand: existing readers do not limit the length of a record, and accept a quote that is never closed as one
+//! very long cell. A missing quote would then swallow the rest of a file without an error.
 
 use crate::error::{CsvProblem, Error, HeaderProblem, Result};
 use crate::source::Source;
 
-/// The longest row of a CSV file and the longest line of an ARFF file that is read, in bytes: 16 MiB.
+/// Maximum length of a CSV row and of an ARFF line in bytes: 16 MiB.
 pub const MAX_RECORD_BYTES: usize = 16 << 20;
 
-/// A chunk is closed early when its text reaches this size, whatever number of rows was asked for.
+/// Maximum size of a chunk's text; a chunk that reaches it ends early, with fewer rows than requested.
 const CHUNK_BYTES: usize = 32 << 20;
 
 /// A CSV file after its header.
 pub(crate) struct CsvTable {
     records: Records,
-    /// Whether the column is wanted.
+    /// Whether the column is selected.
     selected: Vec<bool>,
-    /// Where the column is among the selected ones.
+    /// The column's position among the selected ones.
     slots: Vec<Option<usize>>,
     rows_read: u64,
 }
@@ -87,7 +87,7 @@ impl CsvTable {
         Ok((chunk.n_rows > 0).then_some(chunk))
     }
 
-    /// The part of the file that has been read, 0 to 1, where its size is known.
+    /// The share of the file that has been read, 0 to 1, if its size is known.
     pub(crate) fn progress(&self) -> Option<f64> {
         self.records.source.progress()
     }
@@ -183,7 +183,7 @@ impl Records {
         Error::Csv { file: self.source.name.clone(), line: self.line, row, problem }
     }
 
-    /// Fills in the column that is being read.
+    /// Adds the current column to an error.
     fn named(&self, problem: CsvProblem, columns: &[String]) -> CsvProblem {
         let column = column_name(self.record.ends.len(), columns);
         match problem {
@@ -198,7 +198,7 @@ fn column_name(index: usize, columns: &[String]) -> String {
     columns.get(index).cloned().unwrap_or_else(|| (index + 1).to_string())
 }
 
-/// Steps over what is left of a line end and over an empty line, both one byte, if there is one.
+/// Skips the rest of a line end, or an empty line; each is one byte.
 fn blank_line(byte: u8, skip_line_feed: &mut bool, line: &mut u64) -> Option<usize> {
     let continues = std::mem::take(skip_line_feed) && byte == b'\n';
     if continues {
@@ -217,7 +217,7 @@ enum State {
     /// Nothing of the record has been seen.
     #[default]
     RecordStart,
-    /// At most blanks of the cell have been seen.
+    /// Only blanks of the cell have been seen.
     CellStart,
     /// In a cell without quotes.
     Bare,
@@ -241,7 +241,7 @@ struct Record {
     closed: bool,
 }
 
-/// What became of some bytes.
+/// The result of consuming some bytes.
 struct Fed {
     used: usize,
     complete: bool,
@@ -292,7 +292,7 @@ impl Record {
         fed
     }
 
-    /// How many bytes belong to the cell without further thought.
+    /// The number of bytes that belong to the cell without a change of state.
     fn plain(&self, bytes: &[u8]) -> usize {
         let stop: fn(&u8) -> bool = match self.state {
             State::Bare => |byte| matches!(byte, b',' | b'\n' | b'\r'),

@@ -1,6 +1,7 @@
-//! What can be wrong with a table, and where.
+//! Errors of tables, with their location.
 
 mod problems;
+mod wording;
 
 use std::io;
 
@@ -8,14 +9,14 @@ pub use problems::{
     ArffProblem, CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, MulanProblem, RowProblem,
     WriteProblem, XmlProblem,
 };
-pub(crate) use problems::{is_missing_code, listed, nearest, shown};
+pub(crate) use wording::{is_missing_code, listed, nearest, shown};
 
 /// The result of everything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What went wrong, in which file, and where in it.
+/// An error in a file, with its location.
 ///
-/// Every message is complete: the cause is part of it, not of the chain of sources.
+/// Every message is complete: it contains its cause, and there is no chain of sources.
 ///
 /// ```
 /// let mut table = prsl_data::TableReader::csv("sun,rain\n0.1\n".as_bytes(), "b.csv")?;
@@ -31,7 +32,7 @@ pub enum Error {
     Open {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
     /// The file was opened, and reading it failed.
@@ -39,10 +40,10 @@ pub enum Error {
     Read {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// The compressed data end before their time.
+    /// The compressed data end too early.
     #[error("`{file}` is cut off: its compressed data end too early")]
     Truncated {
         /// The file.
@@ -53,15 +54,15 @@ pub enum Error {
     Write {
         /// The file, or `standard output`.
         file: String,
-        /// What the system says.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// The name of the file does not tell its format.
+    /// The name of the file does not determine its format.
     #[error("cannot tell the format of `{file}` from its name, expected it to end in {expected}")]
     UnknownFormat {
         /// The file.
         file: String,
-        /// The endings that are known here.
+        /// The known endings.
         expected: &'static str,
     },
     /// Parquet was to be written to standard output.
@@ -69,7 +70,7 @@ pub enum Error {
         "parquet cannot be written to standard output; name a file ending in .parquet, or write csv or json lines"
     )]
     ParquetToStandardOutput,
-    /// The names of the columns are not usable.
+    /// The header is not usable.
     #[error("`{file}`: {problem}")]
     Header {
         /// The file.
@@ -77,7 +78,7 @@ pub enum Error {
         /// What is wrong with it.
         problem: HeaderProblem,
     },
-    /// A line of a CSV file cannot be understood.
+    /// A line of a CSV file is not valid.
     #[error("`{file}`, line {line}{}: {problem}", in_row(*row))]
     Csv {
         /// The file.
@@ -89,23 +90,23 @@ pub enum Error {
         /// What is wrong with it.
         problem: CsvProblem,
     },
-    /// A Parquet file is damaged, cut off or of an unknown kind.
+    /// A Parquet file is damaged, truncated or of an unknown kind.
     #[error("`{file}` cannot be read as parquet: {cause}")]
     Parquet {
         /// The file.
         file: String,
-        /// What the parquet library says.
+        /// The error of the parquet library.
         cause: String,
     },
-    /// A table in memory does not make sense.
+    /// A table in memory is not valid.
     #[error("{name} cannot be read: {cause}")]
     Arrow {
-        /// What stands for the table.
+        /// The name of the table in messages.
         name: String,
         /// What is wrong with it.
         cause: &'static str,
     },
-    /// A column is of a type that has no meaning here.
+    /// A column has an unsupported type.
     #[error(
         "`{file}`, column `{column}`: values of type {kind} are not supported, expected numbers, booleans or text"
     )]
@@ -117,7 +118,7 @@ pub enum Error {
         /// Its type.
         kind: String,
     },
-    /// A cell does not hold what was wanted.
+    /// A cell has an unexpected value.
     #[error("`{file}`, row {row}, column `{column}`: {problem}")]
     Cell {
         /// The file.
@@ -129,7 +130,7 @@ pub enum Error {
         /// What is wrong with it.
         problem: Box<CellProblem>,
     },
-    /// The columns handed to a writer are not the ones it was created with, or cannot be expressed.
+    /// The columns given to a writer differ from those it was created with, or cannot be written in its format.
     #[error("cannot write `{file}`: {problem}")]
     Unwritable {
         /// The file.
@@ -137,7 +138,7 @@ pub enum Error {
         /// What is wrong with them.
         problem: WriteProblem,
     },
-    /// The columns of a table do not fit to the model.
+    /// The columns of a table do not match the model.
     #[error("`{file}`: {problem}")]
     Columns {
         /// The file.
@@ -155,7 +156,7 @@ pub enum Error {
         /// What is wrong.
         problem: RowProblem,
     },
-    /// Beliefs and truths are not equally many.
+    /// Beliefs and truths have different numbers of rows.
     #[error(
         "`{beliefs}` has {} and `{truths}` has {n_truths}; each row of beliefs needs its row of truths, in the same order",
         counted(*n_beliefs)
@@ -170,7 +171,7 @@ pub enum Error {
         /// Its rows.
         n_truths: u64,
     },
-    /// A line of an ARFF file cannot be understood.
+    /// A line of an ARFF file is not valid.
     #[error("`{file}`, line {line}: {problem}")]
     Arff {
         /// The file.
@@ -180,7 +181,7 @@ pub enum Error {
         /// What is wrong with it.
         problem: ArffProblem,
     },
-    /// A Mulan label file cannot be understood.
+    /// A Mulan label file is not valid.
     #[error("`{file}`, line {line}: {problem}")]
     Xml {
         /// The file.
@@ -190,7 +191,7 @@ pub enum Error {
         /// What is wrong with it.
         problem: XmlProblem,
     },
-    /// A Mulan label file and an ARFF file do not fit together.
+    /// A Mulan label file and an ARFF file do not match.
     #[error("`{file}`: {problem}")]
     Mulan {
         /// The ARFF file.
@@ -201,7 +202,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether whoever reads our output has closed it (as `head` does), which is no reason to complain.
+    /// Whether the reader of our output has closed it, as `head` does. This is not reported as an error.
     ///
     /// ```
     /// use std::io;

@@ -1,4 +1,4 @@
-//! Beliefs and truths in step.
+//! Beliefs and truths, read together.
 
 use prsl::BeliefMatrix;
 
@@ -6,7 +6,7 @@ use crate::beliefs::BeliefReader;
 use crate::error::{Error, Result};
 use crate::truths::TruthReader;
 
-/// Reads beliefs and truths in step: row by row, they belong together.
+/// Reads beliefs and truths together, row by row.
 ///
 /// ```
 /// use prsl::Model;
@@ -30,19 +30,19 @@ pub struct LabeledReader {
     n_rows: u64,
 }
 
-/// Rows of beliefs, and as many of truths: for each label the place of its category, or `None`.
+/// Rows of beliefs, and as many rows of truths: for each label the position of its category, or `None`.
 pub type LabeledRows = (BeliefMatrix, Vec<Vec<Option<usize>>>);
 
-/// Rows that are skipped at a time, where only their number matters.
+/// Number of rows read at a time when rows are only counted.
 const SKIPPED: usize = 1000;
 
 impl LabeledReader {
-    /// Puts the two together.
+    /// Combines the two readers.
     pub fn new(beliefs: BeliefReader, truths: TruthReader) -> LabeledReader {
         LabeledReader { beliefs, truths, n_rows: 0 }
     }
 
-    /// The part of the table of beliefs that has been read, where that is known.
+    /// The share of the table of beliefs that has been read, if known.
     pub fn progress(&self) -> Option<f64> {
         self.beliefs.table().progress()
     }
@@ -71,7 +71,7 @@ impl LabeledReader {
         Ok(Some((beliefs, truths)))
     }
 
-    /// That the tables are not equally long, given how many rows of each were read last. Reads both to their ends.
+    /// The error that the tables have different lengths. Reads both to the end, to report their numbers of rows.
     fn row_counts(&mut self, beliefs: usize, truths: usize) -> Result<Error> {
         let (mut n_beliefs, mut n_truths) = (self.n_rows + beliefs as u64, self.n_rows + truths as u64);
         while let Some(more) = self.beliefs.next_chunk(SKIPPED)? {

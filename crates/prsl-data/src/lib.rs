@@ -3,14 +3,14 @@
 //! | type | is |
 //! |---|---|
 //! | [`TableReader`] | a CSV or Parquet file, or Arrow's batches, read chunk by chunk |
-//! | [`TableWriter`] | a CSV, JSON lines or Parquet file, complete at its place or not there at all |
+//! | [`TableWriter`] | a CSV, JSON lines or Parquet file; an incomplete file is never visible |
 //! | [`BeliefReader`] | a table as beliefs about the labels of a model |
 //! | [`TruthReader`] | a table as true categories of the labels of a model |
-//! | [`LabeledReader`] | beliefs and truths in step |
+//! | [`LabeledReader`] | beliefs and truths, read together |
 //! | [`ArffReader`] | an ARFF file, read row by row |
 //! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
 //!
-//! Memory does not grow with the number of rows, and every error says in which file, row and column it is.
+//! Memory does not grow with the number of rows. Every error names its file, row and column.
 //!
 //! ```
 //! use prsl_data::{Cell, TableReader};

@@ -12,7 +12,7 @@ use crate::arff::{ArffReader, ArffValue, Attribute, AttributeKind};
 use crate::error::{Error, MulanProblem, Result, XmlProblem, nearest};
 use crate::source::Source;
 
-/// The longest label file that is read.
+/// Maximum length of a label file.
 const MAX_XML_BYTES: usize = 16 << 20;
 
 /// The labels of a Mulan label file, in its order.
@@ -34,7 +34,7 @@ pub struct MulanLabels {
 pub struct MulanLabel {
     /// Its name.
     pub name: String,
-    /// The place of its parent in the same list.
+    /// The position of its parent in the same list.
     pub parent: Option<usize>,
 }
 
@@ -59,14 +59,14 @@ pub struct MulanLabel {
 pub struct MulanDataset {
     arff: ArffReader,
     labels: Vec<MulanLabel>,
-    /// For each attribute, what it is.
+    /// For each attribute, its role.
     roles: Vec<Role>,
 }
 
 /// A row of a multi-label dataset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MulanRow {
-    /// The values of the attributes that are no labels, in the order of the ARFF file.
+    /// The values of the attributes that are not labels, in the order of the ARFF file.
     pub features: Vec<ArffValue>,
     /// The labels in the order of the ARFF file, `None` where unknown.
     pub labels: Vec<Option<bool>>,
@@ -168,7 +168,7 @@ impl MulanDataset {
         &self.labels
     }
 
-    /// The attributes that are no labels, in the order of the ARFF file.
+    /// The attributes that are not labels, in the order of the ARFF file.
     pub fn features(&self) -> impl Iterator<Item = &Attribute> {
         self.arff
             .attributes()
@@ -183,7 +183,7 @@ impl MulanDataset {
         self.arff.attributes()
     }
 
-    /// For each label, which of the attributes it is.
+    /// For each label, the position of its attribute.
     pub fn label_columns(&self) -> Vec<usize> {
         (0..self.roles.len()).filter(|&index| self.roles[index] != Role::Feature).collect()
     }
@@ -222,7 +222,7 @@ enum Role {
     },
 }
 
-/// How an attribute says 0 and 1.
+/// How an attribute represents 0 and 1.
 fn role(attribute: &Attribute) -> std::result::Result<Role, MulanProblem> {
     if let AttributeKind::Nominal(values) = &attribute.kind {
         let values: Vec<_> = values.iter().map(String::as_str).collect();
@@ -298,7 +298,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Takes note of an element; returns the label that it is.
+    /// Records an element; returns its label.
     fn element(&mut self, element: &BytesStart<'_>) -> std::result::Result<Option<usize>, XmlProblem> {
         let unexpected = || XmlProblem::UnexpectedElement { name: element.name().as_ref().to_owned() };
         match (element.local_name().as_ref(), self.open.last()) {
@@ -326,7 +326,7 @@ impl Tree {
     }
 }
 
-/// The attribute `name`; only the entities of XML itself and numbers are known, so nothing can expand.
+/// The attribute `name`. Only the predefined XML entities and character numbers are resolved, so nothing can expand.
 fn label_name(element: &BytesStart<'_>) -> std::result::Result<String, XmlProblem> {
     let malformed = |error: quick_xml::Error| XmlProblem::Malformed(error.to_string());
     for attribute in element.attributes() {

@@ -1,4 +1,4 @@
-//! Where written bytes go: a file that appears when it is complete, or standard output.
+//! Output: a file that becomes visible when it is complete, or standard output.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
-/// Where a table is written to.
+/// The destination of written data.
 ///
 /// ```
 /// use prsl_data::Target;
@@ -18,9 +18,9 @@ use crate::error::{Error, Result};
 /// assert!(matches!(Target::from("posterior.csv".as_ref()), Target::File(_)));
 /// ```
 pub enum Target {
-    /// A file. It is written next to its place under a hidden name and takes its place when it is complete, so that
-    /// nobody sees half of it; whatever was there stays if anything goes wrong. What a killed run has left under
-    /// such a name is removed when a file is next written in the folder. Devices and pipes are written directly.
+    /// A file. It is written under a hidden name in the same folder, and renamed when it is complete, so that no incomplete
+    /// file is visible. After an error the old file stays. Files that a killed run left under hidden names are removed
+    /// when a file is next written in the folder. Devices and pipes are written directly.
     File(PathBuf),
     /// Standard output.
     StandardOutput,
@@ -29,7 +29,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Writes all of it at once, for what is no table.
+    /// Writes all bytes at once, for data that is not a table.
     ///
     /// ```
     /// use prsl_data::Target;
@@ -46,8 +46,8 @@ impl Target {
         output.finish()
     }
 
-    /// Writes all of it at once in place of a file that stays the same file but for its content: one that has further
-    /// names (hard links), or another owner, is left alone with an error.
+    /// Replaces the content of a file with these bytes. A file with further names (hard links), or with another owner, is not
+    /// changed, and an error is returned.
     ///
     /// ```
     /// use prsl_data::Target;
@@ -70,7 +70,7 @@ impl Target {
         output.finish()
     }
 
-    /// Tells beforehand what would be in the way of writing a file; nothing is written, and what is there stays.
+    /// Checks whether a file can be written, without changing anything.
     ///
     /// ```
     /// use prsl_data::Target;
@@ -83,7 +83,7 @@ impl Target {
     /// ```
     pub fn check(&self) -> Result<()> {
         match self {
-            // Who opens a device or a pipe only to close it tells its reader that it has ended.
+            // Opening and closing a device or a pipe would signal the end of the data to its reader.
             Target::File(path) if !path.exists() || path.is_file() || path.is_dir() => {
                 Output::create(Target::File(path.clone())).map(drop)
             }
@@ -93,7 +93,7 @@ impl Target {
 }
 
 impl From<&Path> for Target {
-    /// Takes `-` for standard output.
+    /// Interprets `-` as standard output.
     fn from(path: &Path) -> Target {
         if path == Path::new("-") { Target::StandardOutput } else { Target::File(path.to_path_buf()) }
     }
@@ -140,7 +140,7 @@ impl Output {
         &self.name
     }
 
-    /// Refuses to take the place of a file that would not be the same file afterwards.
+    /// Rejects a replacement that would not keep the file's owner and hard links.
     fn take_over_owner(&self) -> io::Result<()> {
         match &self.writer {
             Writer::Temporary { file, place } => take_over_owner(file.get_ref().as_file(), place),
@@ -148,7 +148,7 @@ impl Output {
         }
     }
 
-    /// Puts the file in its place.
+    /// Renames the file to its final name.
     pub(crate) fn finish(self) -> Result<()> {
         let Output { name, writer } = self;
         finish(writer).map_err(|cause| Error::Write { file: name, cause })
@@ -177,7 +177,7 @@ enum Writer {
 }
 
 fn create_file(path: &Path) -> io::Result<Writer> {
-    // Through a link, the file it points to is replaced, and not the link.
+    // A symbolic link stays; the file that it points to is replaced.
     let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let existing = fs::metadata(&place).ok();
     if existing.as_ref().is_some_and(|metadata| metadata.is_dir()) {
@@ -202,13 +202,13 @@ fn create_file(path: &Path) -> io::Result<Writer> {
     Ok(Writer::Temporary { file: BufWriter::with_capacity(1 << 16, file), place })
 }
 
-/// What the names of files begin and end with that are not complete.
+/// Prefix and suffix of the names of incomplete files.
 const PART: [&str; 2] = [".prsl-", ".part"];
 
-/// A temporary file with the permissions of an ordinary new file, not of a secret one.
+/// A temporary file with the default permissions of a new file, instead of private ones.
 ///
-/// It is locked as long as it is written: the system unlocks it when the process ends, however that happens, so a part file
-/// that can be locked is one that nobody writes any more.
+/// It is locked while it is written. The system releases the lock when the process ends for any reason, so a part file
+/// that can be locked is no longer being written.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     remove_stale_parts(folder);
     let mut builder = tempfile::Builder::new();
@@ -217,16 +217,16 @@ fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     loop {
         let file = builder.tempfile_in(folder)?;
-        // Where a file system has no locks, part files are never taken for stale.
+        // On file systems without locks, part files are never considered stale.
         let is_locked = file.as_file().lock().is_ok();
-        // Another process may have taken it for stale before it was locked.
+        // Another process may have removed it as stale before it was locked.
         if !is_locked || file.path().exists() {
             return Ok(file);
         }
     }
 }
 
-/// Removes what killed runs have left in a folder, as far as possible.
+/// Removes the part files of killed runs from a folder, ignoring errors.
 fn remove_stale_parts(folder: &Path) {
     let is_part = |entry: &fs::DirEntry| {
         let name = entry.file_name();
@@ -242,8 +242,8 @@ fn remove_stale_parts(folder: &Path) {
     }
 }
 
-/// Makes a new file belong to whom the file at its place belongs to; refuses where that cannot be, or where the file has
-/// further names, which would stay with what is there now.
+/// Gives a new file the owner of the file that it replaces. Fails if that is not permitted, or if the old file has
+/// further names, which would keep the old content.
 #[cfg(unix)]
 fn take_over_owner(new: &File, place: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, fchown};

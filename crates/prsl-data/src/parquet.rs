@@ -18,10 +18,10 @@ use crate::arrays::{ArrowChunk, check_kind};
 use crate::error::{Error, Result};
 use crate::table::check_columns;
 
-/// Rows decoded at once; more rows at once are not faster.
+/// Number of rows decoded at once; larger batches are not faster.
 const BATCH_ROWS: usize = 8192;
 
-/// A Parquet file, of which perhaps some has been read.
+/// A Parquet file, partly read.
 pub(crate) struct ParquetTable {
     n_rows: u64,
     kinds: Vec<(String, DataType)>,
@@ -30,7 +30,7 @@ pub(crate) struct ParquetTable {
 }
 
 impl ParquetTable {
-    /// Reads the description at the end of the file; returns the names of the columns with the table.
+    /// Reads the metadata at the end of the file; returns the names of the columns with the table.
     pub(crate) fn open_file(file: File, name: &str) -> Result<(Vec<String>, ParquetTable)> {
         ParquetTable::open(file, name, Opened::File)
     }
@@ -101,7 +101,7 @@ impl ParquetTable {
         Ok((columns, ParquetTable { n_rows, kinds, selected, stage: Stage::Opened(opened(builder)) }))
     }
 
-    /// Begins to read, unless that has been done.
+    /// Starts reading, unless already started.
     fn start(&mut self, file: &str) -> Result<()> {
         if let Stage::Opened(_) = self.stage {
             self.check_kinds(&self.selected, file)?;
@@ -150,11 +150,11 @@ fn build<T: ChunkReader + 'static>(
     builder.with_projection(mask).with_batch_size(BATCH_ROWS).build()
 }
 
-/// Turns a panic of the parquet library, which some damaged files bring about, into an error.
+/// Turns a panic of the parquet library into an error. Some damaged files cause one.
 fn guarded<T, E: Display>(file: &str, read: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
     keep_panics_quiet();
     let was_guarded = GUARDED.replace(true);
-    // What `read` has touched is dropped after an error, so nobody sees it half changed.
+    // Everything that `read` changes is dropped after an error, so no inconsistent state is visible.
     let result = catch_unwind(AssertUnwindSafe(read));
     GUARDED.set(was_guarded);
     match result {
@@ -168,7 +168,7 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Sees to it that panics that become errors print nothing; all others are told as before.
+/// Silences the message of panics that become errors; all others are printed as usual.
 fn keep_panics_quiet() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
@@ -187,7 +187,7 @@ fn damaged(file: &str, error: impl Display) -> Error {
     Error::Parquet { file: file.to_owned(), cause }
 }
 
-/// Sizes on which the parquet library would panic.
+/// Checks sizes on which the parquet library would panic.
 fn has_negative_sizes(metadata: &ParquetMetaData) -> bool {
     let columns = metadata.row_groups().iter().flat_map(|group| group.columns());
     let sizes = columns.flat_map(|column| {

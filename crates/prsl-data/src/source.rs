@@ -1,4 +1,4 @@
-//! Where bytes come from: files, compressed files, standard input, memory.
+//! Sources of bytes: files, compressed files, standard input, memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -47,7 +47,7 @@ impl Source {
         Source { name: name.into(), reader, read, total: None }
     }
 
-    /// The bytes at hand, at least one unless the source has ended.
+    /// The buffered bytes, at least one unless the source has ended.
     pub(crate) fn fill(&mut self) -> Result<&[u8]> {
         loop {
             match self.reader.fill_buf() {
@@ -56,7 +56,7 @@ impl Source {
                 Err(error) => return Err(read_error(&self.name, error)),
             }
         }
-        // Asked again because the borrow checker cannot return from within the loop; nothing is read twice.
+        // Called again because the borrow checker does not allow a return from within the loop; nothing is read twice.
         self.reader.fill_buf().map_err(|error| read_error(&self.name, error))
     }
 
@@ -81,7 +81,7 @@ impl Source {
         Ok(())
     }
 
-    /// The part of the source that has been read, 0 to 1, where its size is known.
+    /// The share of the source that has been read, 0 to 1, if its size is known.
     pub(crate) fn progress(&self) -> Option<f64> {
         let total = self.total.filter(|&total| total > 0)?;
         Some((self.read.load(Ordering::Relaxed) as f64 / total as f64).min(1.0))

@@ -1,4 +1,4 @@
-//! Tables as streams of chunks of cells, whatever the file they come from.
+//! Tables as streams of chunks of cells, for all file formats.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -54,12 +54,12 @@ pub struct Chunk {
     cells: Cells,
 }
 
-/// What a table says in one place.
+/// The value of one cell.
 ///
-/// CSV knows only text, so numbers are for whoever knows the meaning of the column: see [`Cell::number`].
+/// CSV has only text. Callers that expect a number use [`Cell::number`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
-    /// Nothing: an empty cell of a CSV file, a null of a Parquet file or of Arrow, or a text that stands for nothing
+    /// Missing: an empty cell of a CSV file, a null of a Parquet file or of Arrow, or a text for missing values
     /// ([`TableReader::with_missing`]).
     Missing,
     /// A number, or a boolean as 0 or 1, of a Parquet file or of Arrow. Integers beyond 2^53 are rounded.
@@ -118,7 +118,7 @@ impl TableReader {
         Ok(TableReader::new(name, columns, Kind::Parquet(table)))
     }
 
-    /// A table that is in memory already; `name` stands for it in messages. NaN is missing, as null is.
+    /// A table in memory; `name` stands for it in messages. NaN counts as missing, as null does.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -147,7 +147,7 @@ impl TableReader {
     }
 
     /// The same table, in which these texts stand for missing values as empty cells do. Numbers that are written like
-    /// one of them are missing, too, and NaN is if `NaN` is among them.
+    /// one of them are missing, too; so is NaN, if `NaN` is among them.
     ///
     /// ```
     /// use prsl_data::{Cell, TableReader};
@@ -181,7 +181,7 @@ impl TableReader {
 
     /// Reads only these columns from now on; cells of the others are [`Cell::Missing`].
     ///
-    /// Saves memory, and columns of types that have no meaning here do no harm as long as they are not selected.
+    /// Saves memory, and allows columns of unsupported types as long as they are not selected.
     /// Fails if such a column *is* selected, or if rows of a Parquet file have been read already.
     ///
     /// ```
@@ -234,7 +234,7 @@ impl TableReader {
         }))
     }
 
-    /// The number of rows, where it is known in advance (CSV does not tell).
+    /// The number of rows, if it is known in advance (not for CSV).
     pub fn rows_hint(&self) -> Option<u64> {
         match &self.kind {
             Kind::Csv(_) => None,
@@ -243,7 +243,7 @@ impl TableReader {
         }
     }
 
-    /// The part of the table that has been read, 0 to 1, where its size is known (standard input has none).
+    /// The share of the table that has been read, 0 to 1, if its size is known (not for standard input).
     ///
     /// ```
     /// let table = prsl_data::TableReader::csv("rain\n0.1\n".as_bytes(), "beliefs.csv")?;
@@ -281,7 +281,7 @@ impl Chunk {
         self.first_row
     }
 
-    /// What is in a row of this chunk (from 0) and a column of the table (from 0).
+    /// The cell in a row of this chunk (from 0) and a column of the table (from 0).
     ///
     /// # Panics
     ///
@@ -319,7 +319,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Text without the white space around it, which is missing if nothing is left.
+    /// Text without the white space around it; missing if it is empty.
     pub(crate) fn from_text(text: &'a str) -> Cell<'a> {
         match text.trim_ascii() {
             "" => Cell::Missing,
@@ -347,7 +347,7 @@ pub fn parse_parquet(bytes: &[u8]) -> Result<(u64, usize)> {
     count_rows(TableReader::parquet(bytes, "parquet")?)
 }
 
-/// Refuses columns without a name and two of one name.
+/// Rejects columns without a name and duplicate names.
 pub(crate) fn check_columns(file: &str, columns: &[String]) -> Result<()> {
     let error = |problem| Err(Error::Header { file: file.to_owned(), problem });
     let mut seen = HashMap::new();
@@ -375,7 +375,7 @@ pub(crate) fn parse_number(text: &str) -> std::result::Result<f64, CellProblem> 
     }
 }
 
-/// A text that stands for a missing value, and the number that it is written like.
+/// A text for missing values, and its value as a number if it is one.
 #[derive(Debug)]
 struct Code {
     text: String,

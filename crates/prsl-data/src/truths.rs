@@ -6,14 +6,14 @@ use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_
 use crate::error::{CellProblem, ColumnsProblem, Error, Result};
 use crate::table::{Cell, TableReader};
 
-/// How a [`TruthReader`] takes a table.
+/// Options of a [`TruthReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TruthOptions {
-    /// Skip columns that are no label of the model, instead of refusing them.
+    /// Skip columns that are not labels of the model, instead of rejecting them.
     pub ignore_extra: bool,
 }
 
-/// Reads a table as true categories: a column per label, in it names of categories, empty where unknown.
+/// Reads a table as true categories: one column per label with names of categories; empty cells are unknown.
 ///
 /// For labels with the categories yes and no, `1` and `true` are yes, `0` and `false` no. A missing column is a
 /// column of empty cells.
@@ -35,7 +35,7 @@ pub struct TruthReader {
     model: Model,
     table: TableReader,
     columns: Columns,
-    /// The column of weights, and those that were read.
+    /// The column of weights, and the weights read so far.
     weights: Option<(usize, Vec<f64>)>,
 }
 
@@ -48,7 +48,7 @@ impl TruthReader {
         Ok(TruthReader { model: model.clone(), table, columns, weights: None })
     }
 
-    /// The same where one column says how much each row counts: a number of 0 or more.
+    /// The same with a column of row weights: numbers of 0 or more.
     ///
     /// ```
     /// use prsl::Model;
@@ -80,19 +80,19 @@ impl TruthReader {
         Ok(TruthReader { model: model.clone(), table, columns, weights: Some((weights, Vec::new())) })
     }
 
-    /// The weights of all rows read so far, if there is a column of them.
+    /// The weights of all rows read so far, if there is a column of weights.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_ref().map(|(_, weights)| &weights[..])
     }
 
-    /// The table, for its name and its progress.
+    /// The table, for its name and progress.
     pub fn table(&self) -> &TableReader {
         &self.table
     }
 
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
     ///
-    /// A row holds for each label of the model the place of its category, from 0, or `None`.
+    /// A row holds for each label of the model the position of its category, from 0, or `None`.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Vec<Option<usize>>>>> {
         let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
         let mut rows = vec![vec![None; self.model.labels().len()]; chunk.n_rows()];
@@ -117,7 +117,7 @@ impl TruthReader {
     }
 }
 
-/// How much a row counts.
+/// The weight of a row.
 fn weight(cell: Cell<'_>) -> std::result::Result<f64, CellProblem> {
     match cell.number()? {
         Some(weight) if weight >= 0.0 => Ok(weight),
@@ -126,7 +126,7 @@ fn weight(cell: Cell<'_>) -> std::result::Result<f64, CellProblem> {
     }
 }
 
-/// The place of the category that a cell names.
+/// The position of the category that a cell names.
 fn category(label: &Label, cell: Cell<'_>) -> std::result::Result<Option<usize>, CellProblem> {
     if cell == Cell::Missing {
         return Ok(None);

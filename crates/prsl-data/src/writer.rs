@@ -15,7 +15,7 @@ use crate::error::{Error, Result, WriteProblem};
 use crate::output::{Output, Target};
 use crate::source::has_extension;
 
-/// A row group is kept in memory until it is complete, so it has a limit in bytes, too, for very wide tables.
+/// Maximum size of a row group in bytes: it is kept in memory until it is complete, which matters for very wide tables.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
@@ -30,12 +30,12 @@ pub enum Format {
     Parquet,
 }
 
-/// What a column holds; every value may be missing.
+/// The type of a column; every value may be missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnKind {
     /// Numbers.
     Number,
-    /// Whole numbers, such as the places of rows.
+    /// Whole numbers, such as row numbers.
     Integer,
     /// Text.
     Text,
@@ -43,7 +43,7 @@ pub enum ColumnKind {
     Boolean,
 }
 
-/// The name of a column, and what it holds.
+/// The name and type of a column.
 ///
 /// ```
 /// use prsl_data::{ColumnKind, ColumnSpec};
@@ -75,7 +75,7 @@ pub enum Column {
 /// A table that is written chunk by chunk.
 ///
 /// Numbers are written with as many digits as it takes to read the same number again. CSV and JSON have no way to
-/// write infinities and NaN, which are an error there.
+/// write infinities and NaN; these are errors.
 ///
 /// ```
 /// use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableReader, TableWriter, Target};
@@ -99,7 +99,7 @@ pub struct TableWriter {
 }
 
 impl Format {
-    /// The format that the name tells: `.csv`, `.jsonl` or `.ndjson`, `.parquet` or `.pq`.
+    /// The format by the ending of the name: `.csv`, `.jsonl` or `.ndjson`, `.parquet` or `.pq`.
     ///
     /// ```
     /// use prsl_data::Format;
@@ -201,9 +201,9 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Completes the table and puts it in its place.
+    /// Completes the table and makes it visible.
     ///
-    /// A writer that is dropped instead leaves no file behind.
+    /// A writer that is dropped without this leaves no file behind.
     pub fn finish(self) -> Result<()> {
         let output = self.sink.finish().map_err(|failure| failure.in_file(&self.name))?;
         output.finish()

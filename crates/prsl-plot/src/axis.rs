@@ -1,6 +1,6 @@
-//! Axes: where a value lies, and which values have a name.
+//! Axes: positions of values, and labeled ticks.
 
-/// A straight axis from one value to another, and where they lie in the figure.
+/// A linear axis: a range of values and their positions in the figure.
 #[derive(Clone, Copy)]
 pub(crate) struct Axis {
     from: f64,
@@ -15,24 +15,24 @@ impl Axis {
         Self { from: values.0, to: values.1, start: positions.0, end: positions.1 }
     }
 
-    /// The axis that covers these values, with some room; from 0 to 1 if there are none.
+    /// The axis that covers these values with a margin; from 0 to 1 if there are none.
     pub(crate) fn covering(values: impl Iterator<Item = f64>, positions: (f64, f64)) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
-        // A single value needs room too, and more than rounding takes away.
+        // A single value needs a margin too, larger than rounding errors.
         let room = ((high - low) * 0.04).max(high.abs().max(low.abs()) * 1e-6).max(1e-9);
         Self::new((low - room, high + room), positions)
     }
 
-    /// Where a value lies; beyond the ends, at the end.
+    /// The position of a value, clipped to the ends of the axis.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let share = ((value - self.from) / (self.to - self.from)).clamp(0.0, 1.0);
         self.start + share * (self.end - self.start)
     }
 
-    /// Multiples of 1, 2 or 5 times a power of ten on the axis, about this many, with their names.
+    /// About this many ticks at multiples of 1, 2 or 5 times a power of ten, with their labels.
     pub(crate) fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let step = round_step((self.to - self.from) / about as f64);
         let (first, last) = ((self.from / step).ceil() as i64, (self.to / step).floor() as i64);

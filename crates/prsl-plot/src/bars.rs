@@ -1,4 +1,4 @@
-//! A number for each rule.
+//! Bar charts: a number for each rule.
 
 use crate::axis::Axis;
 use crate::svg::{Anchor, Svg, rounded, series, shortened, width};
@@ -19,9 +19,9 @@ use crate::svg::{Anchor, Svg, rounded, series, shortened, width};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarChart {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the numbers are.
+    /// The label of the horizontal axis.
     pub x_label: String,
     /// The bars, in any order.
     pub bars: Vec<Bar>,
@@ -30,20 +30,20 @@ pub struct BarChart {
 /// One bar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
-    /// Whose it is.
+    /// The name beside the bar.
     pub name: String,
-    /// How long it is; `None` where nobody knows.
+    /// Its length; `None` if unknown.
     pub value: Option<f64>,
 }
 
-/// Bars beyond this many are only counted.
+/// Maximum number of bars; the others are only counted.
 const MOST: usize = 60;
-/// Longer names are shortened, in columns.
+/// Maximum length of a name in columns; longer ones are shortened.
 const NAME: usize = 44;
 const ROW: f64 = 24.0;
 const TOP: f64 = 52.0;
 const PLOT: f64 = 380.0;
-/// Room for a number beside its bar.
+/// Space for a number beside its bar.
 const NUMBER: f64 = 64.0;
 
 impl BarChart {
@@ -86,7 +86,7 @@ impl BarChart {
     }
 }
 
-/// The axis from this place on, with 0 at its end where all bars go the same way.
+/// The axis from this position on; 0 is at its end if all bars have the same sign.
 fn axis(bars: &[&Bar], start: f64) -> Axis {
     let values = || bars.iter().filter_map(|bar| bar.value).filter(|value| value.is_finite());
     let (low, high) = (values().fold(0.0, f64::min), values().fold(0.0, f64::max));
@@ -112,7 +112,7 @@ fn shown_name(bar: &Bar) -> String {
     shortened(&rounded(&bar.name), NAME)
 }
 
-/// Three digits that matter.
+/// A number with three significant digits.
 fn shown(value: Option<f64>) -> String {
     match value {
         Some(0.0) => "0".to_owned(),

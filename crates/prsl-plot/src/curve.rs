@@ -1,9 +1,9 @@
-//! Scores over the steps of learning.
+//! Learning curves: scores over optimizer steps.
 
 use crate::axis::Axis;
 use crate::svg::{Anchor, Svg, series};
 
-/// Scores over the steps of learning, with the best step marked.
+/// Scores over optimizer steps, with the best step marked.
 ///
 /// ```
 /// use prsl_plot::{LearningCurve, Series};
@@ -23,15 +23,15 @@ use crate::svg::{Anchor, Svg, series};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LearningCurve {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// What the steps are.
+    /// The label of the horizontal axis.
     pub x_label: String,
-    /// What the scores are.
+    /// The label of the vertical axis.
     pub y_label: String,
-    /// Training, validation, and the like; up to five.
+    /// The curves, such as training and validation; at most five.
     pub series: Vec<Series>,
-    /// The step that was kept.
+    /// The step whose parameters were kept.
     pub best: Option<f64>,
 }
 
@@ -50,7 +50,7 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 696.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 364.0;
-/// Points up to which each has a dot.
+/// Maximum number of points that are drawn with a dot each.
 const FEW: usize = 60;
 
 impl LearningCurve {
@@ -89,7 +89,7 @@ impl LearningCurve {
         svg.upward_text("soft", (18.0, (TOP + BOTTOM) / 2.0), &self.y_label);
     }
 
-    /// A line through the best step, and a dot on the last series, which is the one that decides.
+    /// A vertical line at the best step, and a dot on the last series, which determines it.
     fn draw_best(&self, svg: &mut Svg, x: Axis, y: Axis) {
         let Some(step) = self.best.filter(|step| step.is_finite()) else { return };
         let told = self.told_best();

@@ -1,11 +1,11 @@
-//! Which rules tie which labels together.
+//! The graph of rules and labels.
 
 use prsl::{Body, Label, LabelId, Model, Rule, RuleId};
 
 use crate::layout::{Box2, place};
 use crate::svg::{Anchor, Svg, rounded, series, shortened, width};
 
-/// Labels as boxes, rules as numbered dots that are joined to the labels they speak about; below it what the rules say.
+/// Labels as boxes, rules as numbered dots connected with their labels; below it the text of the rules.
 ///
 /// ```
 /// use prsl::Model;
@@ -18,17 +18,17 @@ use crate::svg::{Anchor, Svg, rounded, series, shortened, width};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RuleGraph<'a> {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Whose labels and rules.
+    /// The model.
     pub model: &'a Model,
 }
 
-/// Longer names of labels are shortened, in columns.
+/// Maximum length of a label's name in columns; longer ones are shortened.
 const NAME: usize = 22;
-/// Longer rules are shortened, in columns.
+/// Maximum length of a rule's text in columns; longer ones are shortened.
 const RULE: usize = 110;
-/// Rules beyond this many are not written out.
+/// Maximum number of rules whose text is shown.
 const LISTED: usize = 40;
 const LABEL_HEIGHT: f64 = 26.0;
 const RADIUS: f64 = 11.0;
@@ -68,9 +68,7 @@ impl RuleGraph<'_> {
 
     fn description(&self) -> String {
         let (labels, rules) = (self.model.labels().len(), self.model.rules().len());
-        format!(
-            "{labels} labels as boxes, {rules} rules as dots; each rule is joined to the labels that it speaks about."
-        )
+        format!("{labels} labels as boxes, {rules} rules as dots; each rule is connected with its labels.")
     }
 
     fn edges(&self) -> Vec<Edge> {
@@ -92,7 +90,7 @@ impl RuleGraph<'_> {
         svg.text("number", Anchor::Middle, (place.0, place.1 + 3.5), &format!("{}", rule.index() + 1));
     }
 
-    /// Writes the rules out, and returns how far that reaches.
+    /// Writes the text of the rules, and returns its lower end.
     fn list_rules(&self, svg: &mut Svg, top: f64) -> (f64, f64) {
         let (mut right, mut bottom) = (0.0f64, top);
         for rule in self.model.rule_ids().take(LISTED) {
@@ -124,7 +122,7 @@ struct Edge {
     width: f64,
 }
 
-/// Green where the rule asks for what it says, orange where for the opposite.
+/// Green for a rule with a probability above ½, orange for one below.
 fn color(rule: &Rule) -> String {
     match rule.probability() {
         p if p > 0.5 => series(2),
@@ -133,7 +131,7 @@ fn color(rule: &Rule) -> String {
     }
 }
 
-/// How much a rule has to say about a label, from 0 to 1: how sure it is, and how easily the label makes a noisy-or fire.
+/// The strength of a rule on a label, from 0 to 1: its certainty, times how easily the label makes a noisy-or fire.
 fn strength(rule: &Rule, label: LabelId) -> f64 {
     let certainty = (2.0 * rule.probability() - 1.0).abs();
     let fires = match rule.body() {
@@ -162,7 +160,7 @@ fn draw_label(svg: &mut Svg, label: &Label, (x, y): (f64, f64), size: &Box2) {
     svg.text("", Anchor::Middle, (x, y + 4.0), &shortened(label.name(), NAME));
 }
 
-/// The same places with the upper left corner in the margin, and where the lower right corner is then.
+/// The positions moved so that the upper left corner is at the margin, and the resulting lower right corner.
 fn moved_to_corner(mut places: Vec<(f64, f64)>, boxes: &[Box2]) -> (Vec<(f64, f64)>, (f64, f64)) {
     let lowest = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
     let left = lowest(&mut places.iter().zip(boxes).map(|(place, size)| place.0 - size.width / 2.0));

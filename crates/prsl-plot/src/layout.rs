@@ -1,8 +1,8 @@
-//! Places for the nodes of a graph: connected ones near each other, none on top of another.
+//! Positions for the nodes of a graph: connected nodes are close, and no two overlap.
 //!
-//! Nodes push each other away and edges pull their ends together, as in Fruchterman and Reingold ("Graph drawing by
+//! Nodes repel each other and edges attract their ends, as in Fruchterman and Reingold ("Graph drawing by
 //! force-directed placement", 1991), while the steps get shorter; then boxes that still overlap are pushed apart. Nothing is
-//! drawn at random, so the same graph always gets the same picture.
+//! random, so the same graph always gets the same picture.
 
 /// A node: the size of its box.
 #[derive(Clone, Copy, Debug)]
@@ -11,20 +11,20 @@ pub(crate) struct Box2 {
     pub(crate) height: f64,
 }
 
-/// Room between boxes.
+/// Minimum distance between boxes.
 const GAP: f64 = 10.0;
-/// Graphs of more nodes stay on the circle they start from.
+/// Maximum number of nodes for force-directed placement; larger graphs stay on the initial circle.
 const MOST: usize = 3000;
-/// Pairs of nodes that are looked at in total.
+/// Maximum number of pairs of nodes evaluated in all steps together.
 const WORK: f64 = 1e7;
-/// Rows of boxes are at least this wide.
+/// Minimum width of a row of boxes.
 const ROW_WIDTH: f64 = 500.0;
-/// Beyond this many times the wanted distance, nodes do not push each other.
+/// Range of the repulsion, as a multiple of the desired distance.
 const REACH: f64 = 3.0;
-/// How much wider than high the picture is to become.
+/// Desired ratio of width to height.
 const ASPECT: f64 = 1.4;
 
-/// The center of every box. What no edge ties to anything stands in rows below everything else.
+/// The center of every box. Nodes without edges are placed in rows below the others.
 pub(crate) fn place(boxes: &[Box2], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let mut is_tied = vec![false; boxes.len()];
     edges.iter().for_each(|&(a, b)| (is_tied[a], is_tied[b]) = (true, true));
@@ -53,7 +53,7 @@ fn place_tied(boxes: &[Box2], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     places
 }
 
-/// Rows about as wide as what is there already.
+/// Rows about as wide as the existing picture.
 fn place_in_rows(places: &mut [(f64, f64)], boxes: &[Box2], there: &[usize], loose: &[usize]) {
     let ends = |node: &usize| {
         (places[*node].0 - boxes[*node].width / 2.0, places[*node].0 + boxes[*node].width / 2.0)
@@ -72,7 +72,7 @@ fn place_in_rows(places: &mut [(f64, f64)], boxes: &[Box2], there: &[usize], loo
     }
 }
 
-/// A circle, on which nodes follow each other as a walk through the graph meets them.
+/// A circle with the nodes in the order of a traversal of the graph.
 fn start(n_nodes: usize, edges: &[(usize, usize)], distance: f64) -> Vec<(f64, f64)> {
     let mut neighbors = vec![Vec::new(); n_nodes];
     for &(a, b) in edges {
@@ -114,7 +114,7 @@ fn attract_and_repel(places: &mut [(f64, f64)], edges: &[(usize, usize)], distan
 }
 
 fn forces(places: &[(f64, f64)], edges: &[(usize, usize)], distance: f64) -> Vec<(f64, f64)> {
-    // A weak pull toward the middle keeps parts that nothing ties together in the picture.
+    // A weak attraction to the center keeps unconnected components in the picture.
     let mut forces: Vec<_> = places.iter().map(|place| (-0.04 * place.0, -0.04 * place.1)).collect();
     let mut push = |a: usize, b: usize, strength: &dyn Fn(f64) -> f64| {
         let (x, y) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
@@ -134,7 +134,7 @@ fn forces(places: &[(f64, f64)], edges: &[(usize, usize)], distance: f64) -> Vec
     forces
 }
 
-/// Pushes boxes apart, always along the shorter way, until none overlap.
+/// Moves boxes apart, along the shorter direction, until none overlap.
 fn separate(places: &mut [(f64, f64)], boxes: &[Box2]) {
     for _ in 0..500 {
         let mut moved = false;
@@ -153,7 +153,7 @@ fn separate(places: &mut [(f64, f64)], boxes: &[Box2]) {
     }
 }
 
-/// The way that the first box has to go to be clear of the second.
+/// The displacement of the first box that separates it from the second.
 fn overlap(places: &[(f64, f64)], boxes: &[Box2], a: usize, b: usize) -> Option<(f64, f64)> {
     let (x, y) = (places[a].0 - places[b].0, places[a].1 - places[b].1);
     let missing_x = (boxes[a].width + boxes[b].width) / 2.0 + GAP - x.abs();
@@ -169,7 +169,7 @@ fn overlap(places: &[(f64, f64)], boxes: &[Box2], a: usize, b: usize) -> Option<
 mod tests {
     use super::*;
 
-    /// A ring of labels, each tied to the next by a rule, and some that nothing ties.
+    /// A ring of labels, each connected with the next by a rule, and some unconnected ones.
     fn ring(n: usize) -> (Vec<Box2>, Vec<(usize, usize)>) {
         let mut boxes = vec![Box2 { width: 110.0, height: 26.0 }; n];
         boxes.extend(vec![Box2 { width: 20.0, height: 20.0 }; n]);
@@ -206,7 +206,7 @@ mod tests {
         assert!(place(&[], &[]).is_empty());
         let many = vec![Box2 { width: 50.0, height: 20.0 }; MOST + 1];
         assert!(place(&many, &[]).iter().all(|place| place.0.is_finite() && place.1.is_finite()));
-        // Rules may speak about no label, or about the same ones.
+        // Rules may have no label, or the same labels.
         let same = place(&[many[0]; 3], &[(0, 1), (0, 2)]);
         assert!(same[1] != same[2]);
     }

@@ -1,14 +1,14 @@
-//! Figures for prsl, as SVG that needs nothing from elsewhere: no scripts, no fonts, no files.
+//! Figures for prsl, as self-contained SVG: no scripts, no fonts, no files.
 //!
 //! | type | shows |
 //! |---|---|
-//! | [`ReliabilityDiagram`] | how often what was predicted came true, before and after the rules |
-//! | [`LearningCurve`] | scores over the steps of learning, and the best step |
-//! | [`BarChart`] | a number for each rule, such as how much it moves the answers |
-//! | [`RuleGraph`] | which rules tie which labels together |
+//! | [`ReliabilityDiagram`] | predicted probabilities against observed frequencies, with and without the rules |
+//! | [`LearningCurve`] | scores over optimizer steps, and the best step |
+//! | [`BarChart`] | a number for each rule, such as its influence on the posterior |
+//! | [`RuleGraph`] | which rules connect which labels |
 //!
-//! Every figure has a title and a description for those who do not see it, brings its own background, and follows the reader's
-//! choice of a light or a dark one. The same figure is always the same text.
+//! Every figure has a title and a description for screen readers, and its own background. It follows the reader's
+//! choice of a light or a dark theme. The same figure is always the same text.
 //!
 //! ```
 //! use prsl_plot::{Bar, BarChart};

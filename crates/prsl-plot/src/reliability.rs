@@ -1,11 +1,11 @@
-//! How often what was predicted came true.
+//! Reliability diagrams.
 
 use prsl::metrics::Reliability;
 
 use crate::axis::Axis;
 use crate::svg::{Anchor, Svg, series};
 
-/// Probabilities beside frequencies: predictions that can be taken at their word lie on the diagonal. Below it, how many there are.
+/// Predicted probabilities against observed frequencies: calibrated predictions lie on the diagonal. Counts are shown below.
 ///
 /// ```
 /// use prsl::metrics::{Reliability, ReliabilityBin};
@@ -20,9 +20,9 @@ use crate::svg::{Anchor, Svg, series};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReliabilityDiagram {
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// Predictions of several origins, each with its name; of up to five.
+    /// Series of predictions with their names; at most five.
     pub series: Vec<(String, Reliability)>,
 }
 
@@ -52,12 +52,12 @@ impl ReliabilityDiagram {
         svg.finish([0.0, 0.0, WIDTH, HEIGHT])
     }
 
-    /// Bars of logarithmic height: most predictions are near 0, and the others matter as much.
+    /// Bars of logarithmic height, because most predictions are near 0 and the others matter as much.
     fn draw_counts(&self, svg: &mut Svg, x: Axis) {
         let bins = self.series.iter().flat_map(|(_, reliability)| &reliability.bins);
         let largest = bins.map(|bin| bin.count).max().unwrap_or(0).max(1);
         let decades = ((largest as f64).log10().ceil().max(1.0)) as i32;
-        // Half a decade below 1, so that a single prediction shows.
+        // Starts half a decade below 1, so that a single prediction is visible.
         let y = Axis::new((-0.5, f64::from(decades)), (COUNTS.1, COUNTS.0));
         let every = (decades + 2) / 3;
         for decade in (0..=decades).step_by(every as usize) {

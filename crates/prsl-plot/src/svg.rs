@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How many series have a color of their own.
+/// Number of series with a color of their own.
 pub(crate) const COLORS: usize = 5;
-/// About the width of a letter, in pixels.
+/// Approximate width of a letter in pixels.
 const LETTER: f64 = 7.0;
 
-/// Where a text ends up relative to its position.
+/// Alignment of a text relative to its position.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,
@@ -17,7 +17,7 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// A figure in the making.
+/// A figure under construction.
 pub(crate) struct Svg {
     body: String,
     title: String,
@@ -29,7 +29,7 @@ impl Svg {
         Self { body: String::new(), title: title.to_owned(), description: description.to_owned() }
     }
 
-    /// The whole figure, for this part of the plane.
+    /// The complete figure, with this view box.
     pub(crate) fn finish(self, [left, top, width, height]: [f64; 4]) -> String {
         let frame = [left, top, width, height].map(number).join(" ");
         let [left, top, width, height] = [left, top, width, height].map(number);
@@ -59,7 +59,7 @@ impl Svg {
         self.put(format_args!("<polyline class=\"curve {class}\" points=\"{}\"/>", points.join(" ")));
     }
 
-    /// A rectangle; what it stands for shows where the pointer rests on it.
+    /// A rectangle with a tooltip.
     pub(crate) fn rectangle(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), told: &str) {
         let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(number);
         let told = escape(told);
@@ -122,12 +122,12 @@ pub(crate) fn series(index: usize) -> String {
     format!("series-{}", index % COLORS)
 }
 
-/// About the width of a text, in pixels.
+/// Approximate width of a text in pixels.
 pub(crate) fn width(text: &str) -> f64 {
     LETTER * text.width() as f64
 }
 
-/// The text, or as much of its beginning as fits.
+/// The text, truncated to fit.
 pub(crate) fn shortened(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -144,7 +144,7 @@ pub(crate) fn shortened(text: &str, columns: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
-/// The text with three decimals in place of many.
+/// The text with its numbers rounded to three decimals.
 pub(crate) fn rounded(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
@@ -167,7 +167,7 @@ pub(crate) fn rounded(text: &str) -> String {
     shown + rest
 }
 
-/// Text that XML and HTML read as it is; characters that XML cannot have are replaced.
+/// Text escaped for XML and HTML; characters that XML does not allow are replaced.
 ///
 /// ```
 /// assert_eq!(prsl_plot::escape("a < b & c"), "a &lt; b &amp; c");
@@ -190,7 +190,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A position with at most one decimal; what is not finite would break the figure, and is 0.
+/// A position with at most one decimal; values that are not finite would break the figure, and become 0.
 fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded.is_finite() && rounded != 0.0 { format!("{rounded}") } else { "0".to_owned() }

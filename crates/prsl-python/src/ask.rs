@@ -1,11 +1,13 @@
-//! Predictions, explanations, and which engine gives them.
+//! Predictions, explanations and samples, and the choice of engines.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use numpy::{PyArray1, PyArrayMethods};
-use prsl::engines::{self, EngineChoice, Explanations, LogEvidence, Marginals, Settings};
-use prsl::{Explainer, Limits, LoopySettings, MostProbable, Sampling, SearchLimits, Status, Stopped};
+use prsl::infer::{
+    EngineChoice, EngineSettings, LoopySettings, MarginalEngine, Sampling, SearchLimits, Stopped,
+};
+use prsl::{Engines, Explainer, Limits, MostProbable, Status};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,7 +15,7 @@ use crate::beliefs::Rows;
 use crate::errors::{Failure, Result, argument};
 use crate::model::Model;
 
-/// What to ask for, and whom.
+/// The query and the engine.
 #[derive(FromPyObject)]
 pub struct Question {
     #[pyo3(item)]
@@ -42,19 +44,13 @@ pub struct Question {
 
 impl Question {
     fn engine(&self) -> PyResult<EngineChoice> {
-        Ok(match self.engine.as_str() {
-            "auto" => EngineChoice::Auto,
-            "exact" => EngineChoice::Exact,
-            "loopy" => EngineChoice::Loopy,
-            "enumeration" => EngineChoice::Enumeration,
-            other => {
-                let wanted = "`auto`, `exact`, `loopy` or `enumeration`";
-                return Err(argument(format!("unknown engine `{other}`, expected {wanted}")));
-            }
+        EngineChoice::from_name(&self.engine).ok_or_else(|| {
+            let wanted = "`auto`, `exact`, `loopy` or `enumeration`";
+            argument(format!("unknown engine `{}`, expected {wanted}", self.engine))
         })
     }
 
-    /// Whether marginals, and whether explanations are asked for.
+    /// Whether marginals and whether assignments are requested.
     fn wants(&self) -> PyResult<[bool; 2]> {
         match self.query.as_str() {
             "marginals" => Ok([true, false]),
@@ -76,17 +72,17 @@ impl Question {
             && self.tolerance.is_none()
     }
 
-    fn settings(&self) -> PyResult<Settings> {
+    fn settings(&self) -> PyResult<EngineSettings> {
         let loopy = LoopySettings::default();
         let within = |seconds: f64| match Duration::try_from_secs_f64(seconds) {
             Ok(time) => Ok(SearchLimits::within(time)),
             Err(_) => Err(argument(format!("the time limit is {seconds}, expected seconds, 0 or more"))),
         };
-        Ok(Settings {
+        Ok(EngineSettings {
             limits: self.memory.map_or_else(Limits::default, |memory| Limits { memory }),
             loopy: LoopySettings {
                 max_sweeps: self.max_sweeps.unwrap_or(loopy.max_sweeps),
-                explanation_sweeps: self.max_sweeps.unwrap_or(loopy.explanation_sweeps),
+                assignment_sweeps: self.max_sweeps.unwrap_or(loopy.assignment_sweeps),
                 damping: self.damping.unwrap_or(loopy.damping),
                 tolerance: self.tolerance.unwrap_or(loopy.tolerance),
                 ..loopy
@@ -95,24 +91,18 @@ impl Question {
         })
     }
 
-    fn marginals(&self, model: &Model) -> Result<Arc<Marginals>> {
-        if self.is_usual() {
-            return Ok(model.usual()?);
-        }
-        Ok(Arc::new(Marginals::compile(model.model(), self.engine()?, &self.settings()?)?))
+    /// The engines of a model, as chosen.
+    fn engines(&self, model: &Model) -> PyResult<Engines> {
+        Ok(Engines::new(model.model()).with_choice(self.engine()?).with_settings(self.settings()?))
     }
 
-    fn explanations(&self, model: &Model) -> Result<Explanations> {
-        Ok(Explanations::compile(model.model(), self.engine()?, &self.settings()?)?)
-    }
-
-    /// ln Z for the probability of explanations, where the marginals do not have it.
-    fn log_evidence(&self, model: &Model, marginals: Option<&Marginals>) -> Result<Option<LogEvidence>> {
-        Ok(LogEvidence::beside(marginals, model.model(), self.engine()?, self.settings()?.limits)?)
+    /// The engine for marginals; that of the default choice is compiled once per model.
+    fn marginals(&self, model: &Model, engines: &Engines) -> Result<Arc<MarginalEngine>> {
+        Ok(if self.is_usual() { model.usual()? } else { Arc::new(engines.marginals()?) })
     }
 }
 
-/// Runs with so many threads, or as many as there are cores.
+/// Runs with this number of threads; by default one per core.
 pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     match threads {
         None => Ok(work()),
@@ -125,7 +115,7 @@ pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + 
     }
 }
 
-/// What was found out about some rows.
+/// Answers for some rows.
 #[derive(Default)]
 struct Answers {
     status: Vec<Status>,
@@ -159,7 +149,7 @@ pub fn predict<'py>(
         })
     })??;
     let found = PyDict::new(py);
-    // Names of a million rows take longer than their answers: positions in a list of names.
+    // Creating the names of a million rows would take longer than inference: positions in a list of names.
     let names = Status::ALL.map(Status::name);
     found.set_item("statuses", names)?;
     let position = |status: &Status| Status::ALL.iter().position(|other| other == status).unwrap_or(0) as u8;
@@ -188,20 +178,24 @@ pub fn predict<'py>(
     Ok(found)
 }
 
-/// Marginals, explanations, or both.
+/// Marginals, most probable assignments, or both.
 fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
     let [marginals, best] = question.wants()?;
     let rows = &rows.rows;
-    let marginals = marginals.then(|| question.marginals(model)).transpose()?;
-    let best = best.then(|| question.explanations(model)).transpose()?;
+    let engines = question.engines(model)?;
+    let marginals = marginals.then(|| question.marginals(model, &engines)).transpose()?;
+    let best = best.then(|| engines.assignments()).transpose()?;
     let log_evidence = match &best {
-        Some(_) => question.log_evidence(model, marginals.as_deref())?,
+        Some(_) => engines.log_evidence(marginals.as_deref())?,
         None => None,
     };
     let mut answers = Answers { status: vec![Status::Ok; rows.n_rows()], ..Answers::default() };
-    let mut exact = log_evidence.and_then(|engine| engine.infer_batch(rows));
+    let mut exact = match log_evidence {
+        Some(engine) => engine.infer_batch(rows)?,
+        None => None,
+    };
     if let Some(engine) = marginals {
-        let posteriors = engine.infer_batch(rows);
+        let posteriors = engine.infer_batch(rows)?;
         answers.engine = Some(engine.engine().name());
         let missing = vec![f64::NAN; model.model().n_categories()];
         for row in 0..rows.n_rows() {
@@ -220,11 +214,11 @@ fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
     if let Some(engine) = best {
         answers.best_engine = Some(engine.engine().name());
         answers.n_ranks = question.top.unwrap_or(1);
-        for (row, found) in engine.top_batch(rows, answers.n_ranks).iter().enumerate() {
+        for (row, found) in engine.top_batch(rows, answers.n_ranks)?.iter().enumerate() {
             answers.status[row] = answers.status[row].max(found.status(0));
             let exact = exact.as_ref().filter(|it| !matches!(it.stopped(row), Stopped::Imprecise { .. }));
             for rank in 0..answers.n_ranks {
-                answers.add_explanation(found.get(rank), exact.map(|it| it.log_evidence(row)), model);
+                answers.add_assignment(found.get(rank), exact.map(|it| it.log_evidence(row)), model);
             }
         }
     }
@@ -232,14 +226,16 @@ fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
 }
 
 impl Answers {
-    fn add_explanation(&mut self, best: Option<&MostProbable>, log_evidence: Option<f64>, model: &Model) {
+    fn add_assignment(&mut self, best: Option<&MostProbable>, log_evidence: Option<f64>, model: &Model) {
         match best {
-            Some(best) => self.assignments.extend(best.assignment.iter().map(|&category| category as i64)),
+            Some(best) => {
+                self.assignments.extend(best.assignment.indices().iter().map(|&category| category as i64))
+            }
             None => self.assignments.extend(model.model().labels().iter().map(|_| -1)),
         }
         let log_weight = best.map_or(f64::NAN, |best| best.log_weight);
         self.log_weight.push(log_weight);
-        // No probability is above 1, whatever rounding says.
+        // Rounding may give a probability slightly above 1.
         let log_probability = log_weight - log_evidence.unwrap_or(f64::NAN);
         self.log_probability.push(if log_probability > 0.0 { 0.0 } else { log_probability });
         self.gap.push(best.and_then(|best| best.gap).unwrap_or(f64::NAN));
@@ -248,19 +244,19 @@ impl Answers {
 
 /// Joint samples.
 fn sample(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
-    let sampler = engines::sampler(model.model(), question.engine()?, question.settings()?.limits)?;
+    let sampler = question.engines(model)?.sampler()?;
     let sampling = Sampling { n_samples: question.samples, seed: question.seed, first_row: 0 };
     let mut answers = Answers {
         n_ranks: question.samples,
         best_engine: Some(sampler.engine().name()),
         ..Answers::default()
     };
-    for (row, samples) in sampler.sample_batch(&rows.rows, &sampling).into_iter().enumerate() {
+    for (row, samples) in sampler.sample_batch(&rows.rows, &sampling)?.into_iter().enumerate() {
         match samples.map_err(|error| Failure::Row(row, error))? {
             Some(samples) => {
                 answers.status.push(Status::Ok);
                 for sample in samples {
-                    answers.assignments.extend(sample.iter().map(|&category| category as i64));
+                    answers.assignments.extend(sample.indices().iter().map(|&category| category as i64));
                 }
             }
             None => {
@@ -273,36 +269,36 @@ fn sample(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
     Ok(answers)
 }
 
-/// Which engines would answer, and why.
+/// The chosen engines and the reasons.
 #[pyfunction]
 pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(&'static str, String)>> {
     let [marginals, best] = question.wants()?;
     let found = py.detach(|| -> Result<_> {
         let mut found = Vec::new();
-        let marginals = marginals.then(|| question.marginals(model)).transpose()?;
-        found.extend(marginals.iter().map(|engine| ("marginals", engine.reason())));
+        let engines = question.engines(model)?;
+        let marginals = marginals.then(|| question.marginals(model, &engines)).transpose()?;
+        found.extend(marginals.iter().map(|engine| ("marginals", engine.reason().to_owned())));
         if best {
-            found.push(("mpe", question.explanations(model)?.reason()));
-            let log_evidence = question.log_evidence(model, marginals.as_deref())?;
-            found.extend(log_evidence.iter().map(|engine| ("log_probability", engine.reason())));
+            found.push(("mpe", engines.assignments()?.reason().to_owned()));
+            let log_evidence = engines.log_evidence(marginals.as_deref())?;
+            found.extend(log_evidence.iter().map(|engine| ("log_probability", engine.reason().to_owned())));
         }
         if found.is_empty() {
-            let engine = engines::sampler(model.model(), question.engine()?, question.settings()?.limits)?;
-            found.push(("samples", engine.engine().name().to_owned()));
+            found.push(("samples", engines.sampler()?.engine().name().to_owned()));
         }
         Ok(found)
     })?;
     Ok(found)
 }
 
-/// Why a row came out as it did: as JSON, and in words.
+/// The explanation of a row: as JSON, and in words.
 #[pyfunction]
 pub fn explain(py: Python<'_>, model: &Model, rows: &Rows) -> PyResult<Vec<(String, String)>> {
     let found = py.detach(|| -> Result<_> {
         let explainer = Explainer::compile(model.model())?;
         let explain = |row: usize| -> Result<(String, String)> {
             let explanation =
-                explainer.explain_row(rows.rows.row(row)).map_err(|error| Failure::Row(row, error))?;
+                explainer.explain(&rows.rows.row(row)).map_err(|error| Failure::Row(row, error))?;
             Ok((explanation.to_json(), explanation.to_string()))
         };
         (0..rows.rows.n_rows()).map(explain).collect::<Result<Vec<_>>>()

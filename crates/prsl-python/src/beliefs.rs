@@ -19,17 +19,17 @@ pub struct Rows {
     pub rows: BeliefMatrix,
 }
 
-/// What is known about one label: beliefs in its categories, or observed categories.
+/// The input for one label: beliefs in its categories, or observed categories.
 #[derive(FromPyObject)]
 enum Column<'py> {
     Beliefs(PyReadonlyArray2<'py, f64>),
     Observed(PyReadonlyArray1<'py, i64>),
 }
 
-/// Rows that one thread reads at a time.
+/// Number of rows that one thread reads at a time.
 const CHUNK: usize = 8192;
 
-/// What is known, by label.
+/// The inputs by label.
 struct Arrays<'a> {
     beliefs: Vec<(usize, ArrayView2<'a, f64>)>,
     observed: Vec<(usize, ArrayView1<'a, i64>)>,
@@ -65,7 +65,7 @@ impl Arrays<'_> {
 
 #[pymethods]
 impl Rows {
-    /// From one array for each label that something is known about: `(label, array)`. Two dimensions are beliefs, NaN where they
+    /// From one array for each given label: `(label, array)`. Two dimensions are beliefs, NaN where they
     /// are missing; one dimension has the positions of observed categories, -1 where they are missing.
     #[staticmethod]
     fn from_arrays(
@@ -93,18 +93,18 @@ impl Rows {
         let rows = py.detach(|| -> Result<BeliefMatrix> {
             let starts: Vec<usize> = (0..n_rows).step_by(CHUNK).collect();
             let read = |&start: &usize| arrays.read(&model, start..n_rows.min(start + CHUNK));
-            // All chunks before the first error is told, so that it is the same one whatever the threads.
+            // Reads all chunks before reporting the first error, so that it does not depend on the threads.
             let chunks: Vec<Result<BeliefMatrix>> = starts.par_iter().map(read).collect();
             let mut rows = BeliefMatrix::new(&model);
             for chunk in chunks {
-                rows.append(&chunk?);
+                rows.append(&chunk?)?;
             }
             Ok(rows)
         })?;
         Ok(Self { rows })
     }
 
-    /// From a table with columns `label=category`, or `label`, as the command line takes it.
+    /// From a table with columns `label=category` or `label`, as on the command line.
     #[staticmethod]
     fn from_table(
         py: Python<'_>,
@@ -112,17 +112,18 @@ impl Rows {
         table: PyTable,
         normalize: bool,
         ignore_extra: bool,
+        missing: Vec<String>,
         raw: bool,
     ) -> PyResult<Self> {
         let model = model.for_beliefs(raw);
         let (batches, schema) = table.into_inner();
         let rows = py.detach(|| -> Result<BeliefMatrix> {
-            let table = TableReader::arrow(&schema, batches, "the frame")?;
+            let table = TableReader::arrow(&schema, batches, "the frame")?.with_missing(missing);
             let options = BeliefOptions { normalize, ignore_extra };
             let mut reader = BeliefReader::new(&model, table, options)?;
             let mut rows = BeliefMatrix::new(&model);
             while let Some(chunk) = reader.next_chunk(CHUNK)? {
-                rows.append(&chunk);
+                rows.append(&chunk)?;
             }
             Ok(rows)
         })?;

@@ -1,9 +1,9 @@
-//! Errors as exceptions: each kind has its class in `prsl.errors`, and carries the library's sentence.
+//! Errors as exceptions: each kind has its class in `prsl.errors`, with the library's message.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// What can go wrong on the way.
+/// An error, by its origin.
 pub enum Failure {
     /// In the library.
     Prsl(prsl::Error),
@@ -48,7 +48,7 @@ impl From<Failure> for PyErr {
     }
 }
 
-/// A mistake in an argument that only Python has.
+/// An invalid value of an argument that only Python has.
 pub fn argument(message: impl Into<String>) -> PyErr {
     exception("Argument", message.into())
 }

@@ -1,9 +1,9 @@
-//! Rules and calibrators from data.
+//! Learning and calibration.
 
 use std::ops::ControlFlow;
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
-use prsl::CalibrationMethod;
+use prsl::calibrate::CalibrationMethod;
 use prsl::learn::{Calibrating, Examples, Gradients, Learner, Paper, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,7 +14,7 @@ use crate::errors::{Result, argument};
 use crate::model::Model;
 use crate::score::truths;
 
-/// How to learn; `None` is the recipe's own setting.
+/// Settings of learning; `None` is the recipe's default.
 #[derive(FromPyObject)]
 pub struct Settings {
     #[pyo3(item)]
@@ -104,7 +104,7 @@ fn method(name: &str) -> PyResult<CalibrationMethod> {
     })
 }
 
-/// Rows to learn from: beliefs as classifiers gave them, truths, and how much each row counts.
+/// Rows to learn from: raw beliefs, truths and row weights.
 type Data<'py> = (PyRef<'py, Rows>, PyReadonlyArray2<'py, i64>, Option<PyReadonlyArray1<'py, f64>>);
 
 fn examples(data: &Data<'_>) -> Result<Examples> {
@@ -117,8 +117,8 @@ fn examples(data: &Data<'_>) -> Result<Examples> {
     })
 }
 
-/// Learns beside the rules of `base`; what was learned, as a dictionary. `observe` is told every few steps how many candidates are
-/// done, the present size and step, and the last look; where it returns `False`, learning ends with the best so far.
+/// Learns in addition to the rules of `base`; returns a dictionary. `observe` is called every few steps with the number of complete
+/// candidates, the current size and step, and the last evaluation. If it returns `False`, learning ends with the best model so far.
 #[pyfunction]
 pub fn learn<'py>(
     py: Python<'py>,
@@ -178,7 +178,7 @@ pub fn learn<'py>(
     Ok(found)
 }
 
-/// The model with calibrators fitted to rows whose truth is known, label by label.
+/// The model with calibrators fitted label by label to rows with known truths.
 #[pyfunction]
 pub fn calibrate(py: Python<'_>, model: &Model, train: Data<'_>, method_name: &str) -> PyResult<Model> {
     let method = method(method_name)?;

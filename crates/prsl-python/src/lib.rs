@@ -1,5 +1,5 @@
-//! prsl for Python: the door between `python/prsl` and the library. Only conversion: numbers and names in, one call with the
-//! interpreter's lock released, numbers out. What people import is in `python/prsl`.
+//! prsl for Python: converts between `python/prsl` and the library. Numbers and names in, one call with the
+//! interpreter's lock released, numbers out. Users import `python/prsl`.
 
 mod ask;
 mod beliefs;

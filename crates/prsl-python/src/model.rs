@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use prsl::engines::{EngineChoice, Marginals, Settings};
+use prsl::Engines;
+use prsl::infer::MarginalEngine;
 use prsl::{Body, Document, RuleId, lint};
 use prsl_data::Target;
 use prsl_plot::RuleGraph;
@@ -16,8 +17,8 @@ use crate::errors::{Result, argument};
 #[pyclass(frozen, module = "prsl._prsl")]
 pub struct Model {
     document: Document,
-    /// What answers where nothing special is asked for: compiled once.
-    usual: OnceLock<Arc<Marginals>>,
+    /// The default engine, compiled once.
+    usual: OnceLock<Arc<MarginalEngine>>,
 }
 
 impl Model {
@@ -29,22 +30,22 @@ impl Model {
         self.document.model()
     }
 
-    /// The model whose calibrators beliefs go through: none where they are wanted raw.
+    /// The model whose calibrators apply to beliefs; without calibrators if raw beliefs are requested.
     pub fn for_beliefs(&self, raw: bool) -> prsl::Model {
         if raw { self.model().without_calibrators() } else { self.model().clone() }
     }
 
-    /// The model as people have it, `prsl.Model`.
+    /// The public `prsl.Model` object.
     pub fn into_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
         py.import("prsl._model")?.getattr("Model")?.call_method1("_of", (self,))
     }
 
-    /// The engine for marginals where nothing special is asked for.
-    pub fn usual(&self) -> prsl::Result<Arc<Marginals>> {
+    /// The default engine for marginals.
+    pub fn usual(&self) -> prsl::Result<Arc<MarginalEngine>> {
         if let Some(engine) = self.usual.get() {
             return Ok(Arc::clone(engine));
         }
-        let engine = Marginals::compile(self.model(), EngineChoice::Auto, &Settings::default())?;
+        let engine = Engines::new(self.model()).marginals()?;
         Ok(Arc::clone(self.usual.get_or_init(|| Arc::new(engine))))
     }
 }
@@ -64,7 +65,7 @@ impl Model {
         Ok(read()?)
     }
 
-    /// Writes a file: complete at its place, or not at all.
+    /// Writes a file; after an error there is no incomplete file.
     fn _write(&self, path: PathBuf, text: &str) -> PyResult<()> {
         let write = || -> Result<()> { Ok(Target::from(path.as_path()).write_all(text.as_bytes())?) };
         Ok(write()?)
@@ -102,7 +103,7 @@ impl Model {
     /// The typical combinations, in order.
     #[getter]
     fn typical(&self) -> Vec<Combination> {
-        let of = |combination: &prsl::Combination| Combination {
+        let of = |combination: &prsl::model::Combination| Combination {
             text: self.model().combination_text(combination),
             weight: combination.weight(),
             sentence: self.model().combination_sentence(combination),
@@ -110,23 +111,23 @@ impl Model {
         self.model().typical().iter().map(of).collect()
     }
 
-    /// A copy to be changed: add and remove labels and rules, then `build`.
+    /// A builder with a copy of the model: add and remove labels and rules, then `build`.
     fn edit(&self) -> ModelBuilder {
         ModelBuilder { builder: Mutex::new(Some(self.model().edit())) }
     }
 
-    /// What is questionable about the model: contradictions, rules without effect, expectations that fail.
+    /// Findings about the model: contradictions, rules without effect, failed expectations.
     fn check(&self, py: Python<'_>) -> Vec<Finding> {
         let findings = py.detach(|| lint::check(&self.document));
         findings.iter().map(|finding| Finding::of(finding, self.document.source())).collect()
     }
 
-    /// The same model without its calibrators, for beliefs as classifiers give them.
+    /// The same model without its calibrators, for raw beliefs.
     fn without_calibrators(&self) -> Result<Self> {
         Self::of(&self.model().without_calibrators())
     }
 
-    /// A picture of which rule ties which labels together, as SVG.
+    /// The graph of rules and labels as SVG.
     fn graph(&self) -> String {
         RuleGraph { model: self.model(), title: "Rules and their labels".to_owned() }.to_svg()
     }
@@ -154,11 +155,11 @@ pub struct Label {
     name: String,
     /// Its categories.
     categories: Vec<String>,
-    /// What is believed where nothing is known, if it was set.
+    /// The prior, if one is set.
     prior: Option<Vec<f64>>,
-    /// Whose beliefs it takes, `None` if it is latent.
+    /// The name of its classifier, `None` if it is latent.
     classifier: Option<String>,
-    /// What kind of calibrator beliefs go through: `platt`; `None` if they are taken as they are.
+    /// The kind of its calibrator, such as `platt`; `None` without one.
     calibrator: Option<String>,
 }
 
@@ -170,7 +171,8 @@ impl Label {
             categories: label.categories().to_vec(),
             prior: label.prior().map(<[f64]>::to_vec),
             classifier: label.classifier().map(|classifier| classifier.name().to_owned()),
-            calibrator: (*calibrator != prsl::Calibrator::Identity).then(|| calibrator.kind().to_owned()),
+            calibrator: (*calibrator != prsl::calibrate::Calibrator::Identity)
+                .then(|| calibrator.kind().to_owned()),
         }
     }
 }
@@ -191,15 +193,15 @@ pub struct Rule {
     name: Option<String>,
     /// `rule` or `noisy_or`.
     kind: &'static str,
-    /// What it says, as in a model file.
+    /// Its text, as in a model file.
     text: String,
     /// The probability that it holds.
     probability: f64,
-    /// What it says, in words.
+    /// Its meaning as a sentence.
     sentence: String,
     /// The labels that it is about.
     labels: Vec<String>,
-    /// Whether learning leaves it as it is.
+    /// Whether learning must not change it.
     fixed: bool,
 }
 
@@ -226,14 +228,14 @@ impl Rule {
     }
 }
 
-/// Categories that go together more often than rules and beliefs say.
+/// A combination of categories that is more frequent than rules and beliefs predict.
 #[pyclass(frozen, get_all, module = "prsl")]
 pub struct Combination {
     /// Its categories, as in a model file.
     text: String,
-    /// It counts 1 + `weight` times.
+    /// Its probability weight is multiplied by 1 + `weight`.
     weight: f64,
-    /// What it says, in words.
+    /// Its meaning as a sentence.
     sentence: String,
 }
 
@@ -244,16 +246,16 @@ impl Combination {
     }
 }
 
-/// Something questionable about a model.
+/// A finding about a model.
 #[pyclass(frozen, get_all, module = "prsl")]
 pub struct Finding {
     /// `error`, `warning` or `note`.
     severity: &'static str,
-    /// What kind of finding it is: `duplicate-rule`.
+    /// The kind of finding, such as `duplicate-rule`.
     code: &'static str,
     /// What was found.
     message: String,
-    /// What to do about it.
+    /// Advice.
     help: Option<String>,
     /// The line of the model's text, from 1.
     line: usize,
@@ -288,10 +290,10 @@ impl Finding {
     }
 }
 
-/// What a model is to be made of. Every method returns the builder, so that calls can follow each other.
+/// Builds a model. Every method returns the builder, so that calls can be chained.
 #[pyclass(frozen, module = "prsl")]
 pub struct ModelBuilder {
-    /// Taken while it changes, and by `build`.
+    /// Empty during a change, and after `build`.
     builder: Mutex<Option<prsl::ModelBuilder>>,
 }
 
@@ -344,19 +346,19 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Sets what is believed about a label where nothing is known.
+    /// Sets the prior of a label.
     fn prior<'a>(this: Bound<'a, Self>, label: &str, prior: Vec<f64>) -> PyResult<Bound<'a, Self>> {
         this.get().change(|builder| builder.prior(label, prior))?;
         Ok(this)
     }
 
-    /// Plugs a classifier into a label.
+    /// Gives a label a classifier.
     fn plug<'a>(this: Bound<'a, Self>, label: &str, classifier: &str) -> PyResult<Bound<'a, Self>> {
         this.get().change(|builder| builder.plug(label, classifier))?;
         Ok(this)
     }
 
-    /// Takes the classifier out of a label, which becomes latent.
+    /// Removes the classifier of a label, which becomes latent.
     fn unplug<'a>(this: Bound<'a, Self>, label: &str) -> PyResult<Bound<'a, Self>> {
         this.get().change(|builder| builder.unplug(label))?;
         Ok(this)
@@ -377,7 +379,7 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Adds a noisy-or rule: for labels, for their categories, the probability that they do *not* make it true.
+    /// Adds a noisy-or rule: for each label and category the probability that it does *not* make the rule true.
     #[pyo3(signature = (inhibitions, probability, *, name=None))]
     fn noisy_or<'a>(
         this: Bound<'a, Self>,
@@ -410,7 +412,7 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Adds a typical combination, which then counts 1 + `weight` times.
+    /// Adds a typical combination, whose probability weight is multiplied by 1 + `weight`.
     fn typical<'a>(this: Bound<'a, Self>, categories: &str, weight: f64) -> PyResult<Bound<'a, Self>> {
         this.get().change(|builder| builder.typical(categories, weight))?;
         Ok(this)
@@ -422,13 +424,13 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Adds an expectation, which `check` checks: `standing, high => overhead > 0.6`.
+    /// Adds an expectation, which `check` tests: `standing, high => overhead > 0.6`.
     fn expect<'a>(this: Bound<'a, Self>, text: &str) -> PyResult<Bound<'a, Self>> {
         this.get().change(|builder| builder.expect(text))?;
         Ok(this)
     }
 
-    /// Checks everything and makes the model.
+    /// Validates and builds the model.
     fn build<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let builder = self.builder.lock().expect("no change panics").take();
         let builder = builder.ok_or_else(|| argument("the model has been built; `edit` it again"))?;

@@ -1,4 +1,4 @@
-//! How good predictions are.
+//! Scores of predictions.
 
 use numpy::{PyArray1, PyReadonlyArray2};
 use prsl::JunctionTree;
@@ -10,7 +10,7 @@ use crate::beliefs::Rows;
 use crate::errors::{Result, argument};
 use crate::model::Model;
 
-/// Row by row, the true category of each label where it is known.
+/// For each row, the true category of each label, if known.
 pub fn truths(
     model: &prsl::Model,
     n_rows: usize,
@@ -31,7 +31,7 @@ pub fn truths(
     Ok(array.rows().into_iter().map(row).collect())
 }
 
-/// Everything that `prsl evaluate` says, and probabilities beside frequencies.
+/// All scores of `prsl evaluate`, and the reliability of the probabilities.
 #[pyfunction]
 pub fn evaluate<'py>(
     py: Python<'py>,
@@ -70,7 +70,7 @@ pub fn joint_log_likelihoods<'py>(
     let truths = truths(model.model(), rows.rows.n_rows(), &truth)?;
     let found = py.detach(|| -> Result<Vec<f64>> {
         let engine = JunctionTree::compile(model.model())?;
-        let posteriors = engine.infer_batch(&rows.rows);
+        let posteriors = engine.infer_batch(&rows.rows)?;
         let found = metrics::joint_log_likelihoods(&rows.rows, &truths, &posteriors, |rows| {
             engine.infer_batch(rows)
         })?;

@@ -1,26 +1,26 @@
-//! Every engine against the precise oracle, on models with extreme numbers: for the tests, and for fuzzing.
+//! Checks every engine against the precise oracle on models with extreme numbers, for tests and fuzzing.
 
+use prsl::infer::{Gibbs, GibbsSettings, LoopySettings, MaxProductTree, Sampling, Schedule};
 use prsl::metrics::{Truth, joint_log_likelihoods, label_log_likelihoods};
 use prsl::{
-    BeliefMatrix, BranchAndBound, Error, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree, Limits,
-    Loopy, LoopySettings, MarginalEngine, MaxProductTree, Model, MostProbable, Posteriors, Sampler, Sampling,
-    Schedule, SearchLimits, Status,
+    Assignment, BeliefMatrix, BranchAndBound, Engines, Error, JunctionTree, Loopy, Model, MostProbable,
+    Posteriors, Status,
 };
 
 use crate::{Extreme, Precise, Sums, close, is_tree};
 
-/// What was found wrong, with the numbers.
+/// A difference that was found, with the numbers.
 pub type Checked = Result<(), String>;
 
-/// The largest relative error of a marginal.
+/// Maximum relative error of a marginal.
 const RELATIVE: f64 = 1e-9;
 /// Marginals below this may lose digits, but not become zero.
 const SMALL: f64 = 1e-300;
-/// The largest error of a logarithm, relative to its size above 1.
+/// Maximum error of a logarithm, relative to its size above 1.
 const LOGARITHM: f64 = 1e-10;
-/// The same where loopy propagation takes weights that differ by less than 1e-9 for a tie.
+/// The same for loopy propagation, which treats weights that differ by less than 1e-9 as equal.
 const TIE: f64 = 1e-8;
-/// What is less probable is never drawn.
+/// Less probable assignments must never be drawn.
 const NEVER: f64 = 1e-30;
 
 macro_rules! ensure {
@@ -36,11 +36,11 @@ macro_rules! ensure {
 pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let engine = JunctionTree::compile(model).map_err(told)?;
-    let posteriors = engine.infer_batch(rows);
+    let posteriors = engine.infer_batch(rows).map_err(told)?;
     for row in 0..rows.n_rows() {
-        let sums = precise.sums(rows.row(row));
+        let sums = precise.sums(&rows.row(row));
         agree(&posteriors, row, &sums).map_err(|wrong| format!("junction tree, row {row}: {wrong}"))?;
-        match engine.infer_row(rows.row(row)) {
+        match engine.infer(&rows.row(row)) {
             Ok(alone) => {
                 let both = alone.marginals().iter().zip(posteriors.marginals(row).into_iter().flatten());
                 ensure!(
@@ -63,59 +63,59 @@ pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
             Err(error) => return Err(error.to_string()),
         }
     }
-    let chosen = MarginalEngine::compile(model, Limits::default(), LoopySettings::default()).map_err(told)?;
-    ensure!(chosen.infer_batch(rows) == posteriors, "the chosen engine answers otherwise");
+    let chosen = Engines::new(model).marginals().map_err(told)?;
+    ensure!(chosen.infer_batch(rows).map_err(told)? == posteriors, "the chosen engine answers otherwise");
     Ok(())
 }
 
-/// The best and the next best explanations of the exact engines.
-pub fn check_explanations(Extreme { model, rows }: &Extreme) -> Checked {
+/// The best and the next best assignments of the exact engines.
+pub fn check_assignments(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let tree = MaxProductTree::compile(model).map_err(told)?;
-    let chosen =
-        ExplanationEngine::compile(model, Limits::default(), SearchLimits::default()).map_err(told)?;
-    let (best, chosen) = (tree.best_batch(rows), chosen.best_batch(rows));
+    let chosen = Engines::new(model).assignments().map_err(told)?;
+    let (best, chosen) = (tree.best_batch(rows).map_err(told)?, chosen.best_batch(rows).map_err(told)?);
     for row in 0..rows.n_rows() {
-        let (beliefs, sums) = (rows.row(row), precise.sums(rows.row(row)));
+        let (beliefs, sums) = (rows.row(row), precise.sums(&rows.row(row)));
         let same = |who: &str, found: Vec<MostProbable>, n: usize| {
-            same_weights(&precise, beliefs, &sums, &found, n)
+            same_weights(&precise, &beliefs, &sums, &found, n)
                 .map_err(|wrong| format!("{who}, row {row}: {wrong}"))
         };
         same("max-product tree", best[row].clone().into_iter().collect(), 1)?;
         same("chosen engine", chosen[row].clone().into_iter().collect(), 1)?;
-        same("max-product tree", tree.top(beliefs, 4), 4)?;
+        same("max-product tree", tree.top(&beliefs, 4).map_err(told)?.to_vec(), 4)?;
     }
     Ok(())
 }
 
-/// The best and the next best explanations of branch and bound.
+/// The best and the next best assignments of branch and bound.
 pub fn check_search(Extreme { model, rows }: &Extreme) -> Checked {
     let (precise, search) = (Precise::new(model), BranchAndBound::compile(model).map_err(told)?);
     for row in 0..rows.n_rows() {
-        let (beliefs, sums) = (rows.row(row), precise.sums(rows.row(row)));
+        let (beliefs, sums) = (rows.row(row), precise.sums(&rows.row(row)));
         for n in [1, 4] {
-            same_weights(&precise, beliefs, &sums, &search.top(beliefs, n), n)
+            same_weights(&precise, &beliefs, &sums, &search.top(&beliefs, n).map_err(told)?, n)
                 .map_err(|wrong| format!("branch and bound, row {row}: {wrong}"))?;
         }
     }
     Ok(())
 }
 
-/// Samples: their frequencies where they are exact, and that they are possible.
+/// Samples: every sample is possible, and the frequencies of exact samples are right.
 pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
     const N: usize = 300;
     let precise = Precise::new(model);
-    let sampler = Sampler::compile(model, Limits::default()).map_err(told)?;
-    let many = sampler.sample_batch(rows, &Sampling { n_samples: N, ..Sampling::default() });
-    // Enough rows for lanes, and few enough samples.
+    let sampler = Engines::new(model).sampler().map_err(told)?;
+    let many = sampler.sample_batch(rows, &Sampling { n_samples: N, ..Sampling::default() }).map_err(told)?;
+    // Enough rows to fill the lanes, with few samples each.
     let repeated = rows.select(&[0, 1, 2, 1, 0]);
-    let few = sampler.sample_batch(&repeated, &Sampling { n_samples: 4, ..Sampling::default() });
+    let few =
+        sampler.sample_batch(&repeated, &Sampling { n_samples: 4, ..Sampling::default() }).map_err(told)?;
     let settings = GibbsSettings { burn_in: 3, thin: 1, chains: 2, ..GibbsSettings::default() };
     let gibbs = Gibbs::compile(model, settings);
     for row in 0..rows.n_rows() {
-        let probabilities = precise.probabilities(rows.row(row));
-        let possible = precise.sums(rows.row(row)).log_evidence > f64::NEG_INFINITY;
-        let place = |sample: &Vec<usize>| precise.assignments().iter().position(|y| y == sample);
+        let probabilities = precise.probabilities(&rows.row(row));
+        let possible = precise.sums(&rows.row(row)).log_evidence > f64::NEG_INFINITY;
+        let place = |sample: &Assignment| precise.assignments().iter().position(|y| y == sample.indices());
         let samples = many[row].as_ref().map_err(|error| error.to_string())?;
         ensure!(samples.is_some() == possible, "row {row}: {samples:?}");
         let mut counts = vec![0.0; probabilities.len()];
@@ -123,7 +123,7 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
             counts[place(sample).ok_or("no assignment of the model")?] += 1.0;
         }
         for (count, p) in counts.into_iter().zip(&probabilities) {
-            // Ten standard deviations, and some for rare ones.
+            // Ten standard deviations, and a constant for rare assignments.
             let expected = N as f64 * p;
             let bound = 10.0 * (expected * (1.0 - p)).sqrt() + 15.0;
             ensure!((count - expected).abs() <= bound, "row {row}: {count} samples of {expected}");
@@ -138,13 +138,11 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
                 ensure!(p >= NEVER, "row {row} in a lane: drew what has probability {p:e}");
             }
         }
-        match gibbs.sample_row(rows.row(row), &Sampling { n_samples: 4, ..Sampling::default() }) {
+        match gibbs.sample(&rows.row(row), &Sampling { n_samples: 4, ..Sampling::default() }) {
             Ok(samples) => {
-                let is_possible = |sample| model.log_weight(rows.row(row), sample) > f64::NEG_INFINITY;
-                ensure!(
-                    possible && samples.iter().all(|sample| is_possible(sample)),
-                    "row {row}: Gibbs {samples:?}"
-                );
+                let is_possible =
+                    |sample: &Assignment| model.log_weight(&rows.row(row), sample) > f64::NEG_INFINITY;
+                ensure!(possible && samples.iter().all(is_possible), "row {row}: Gibbs {samples:?}");
             }
             Err(error) => {
                 ensure!(!possible && matches!(error, Error::Impossible { .. }), "row {row}: Gibbs {error}")
@@ -154,11 +152,11 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
     Ok(())
 }
 
-/// Joint log-likelihoods of truths, all known or some, and those of each label alone.
+/// Joint and label-wise log-likelihoods of complete and partial truths.
 pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let engine = JunctionTree::compile(model).map_err(told)?;
-    let posteriors = engine.infer_batch(rows);
+    let posteriors = engine.infer_batch(rows).map_err(told)?;
     for every in [1, 2] {
         let truth = |row: usize| -> Truth {
             let y = &precise.assignments()[(row * 7919 + 31) % precise.assignments().len()];
@@ -170,7 +168,7 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
         let joint = joint.ok_or("the junction tree is exact")?;
         let labels = label_log_likelihoods(rows, &truths, &posteriors, infer).map_err(told)?;
         for row in (0..rows.n_rows()).filter(|&row| posteriors.is_possible(row)) {
-            let expected = precise.log_likelihood(rows.row(row), &truths[row]);
+            let expected = precise.log_likelihood(&rows.row(row), &truths[row]);
             let actual = joint[row].ok_or("labels are known")?;
             ensure!(
                 close(actual, expected.min(0.0), RELATIVE),
@@ -180,7 +178,7 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
                 let Some(actual) = actual else { continue };
                 let alone: Truth =
                     truths[row].iter().enumerate().map(|(at, &t)| t.filter(|_| at == label)).collect();
-                let expected = precise.log_likelihood(rows.row(row), &alone);
+                let expected = precise.log_likelihood(&rows.row(row), &alone);
                 ensure!(
                     close(*actual, expected.min(0.0), RELATIVE),
                     "row {row}, label {label}: ln P {actual} instead of {expected}"
@@ -191,15 +189,16 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
     Ok(())
 }
 
-/// Loopy propagation: exact on trees, and never impossible or undefined where something is possible.
+/// Loopy propagation: exact on trees, and never impossible or undefined for a possible row.
 pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let residual = LoopySettings { schedule: Schedule::Residual, ..LoopySettings::default() };
     for settings in [LoopySettings::default(), LoopySettings::authors(), residual] {
         let engine = Loopy::compile_with(model, settings).map_err(told)?;
-        let (posteriors, best) = (engine.infer_batch(rows), engine.best_batch(rows));
+        let (posteriors, best) =
+            (engine.infer_batch(rows).map_err(told)?, engine.decode_batch(rows).map_err(told)?);
         for row in 0..rows.n_rows() {
-            let sums = precise.sums(rows.row(row));
+            let sums = precise.sums(&rows.row(row));
             let is_possible = sums.log_evidence > f64::NEG_INFINITY;
             let what = |wrong: String| format!("{:?}, row {row}: {wrong}", settings.schedule);
             if settings == LoopySettings::default() && is_tree(model) {
@@ -217,12 +216,12 @@ pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
             }
             let marginals = posteriors.marginals(row);
             ensure!(!is_possible || marginals.is_some(), "{}", what("called impossible".to_owned()));
-            ensure!(!is_possible || best[row].is_some(), "{}", what("nothing explains it".to_owned()));
+            ensure!(!is_possible || best[row].is_some(), "{}", what("no assignment was found".to_owned()));
             ensure!(!posteriors.log_evidence(row).is_nan(), "{}", what("ln Z is no number".to_owned()));
             if let Some(marginals) = marginals {
                 distributions(model, marginals).map_err(what)?;
             }
-            if let Ok(alone) = engine.infer_row(rows.row(row)) {
+            if let Ok(alone) = engine.infer(&rows.row(row)) {
                 distributions(model, alone.marginals()).map_err(what)?;
                 let agrees = |rule| !alone.agreement(rule).is_nan();
                 ensure!(model.rule_ids().all(agrees), "{}", what("agreement is no number".to_owned()));
@@ -264,21 +263,21 @@ fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
     Ok(())
 }
 
-/// Whether these are the `n` best explanations, by their weights: ties make assignments differ.
+/// Whether these are the `n` best assignments, by their weights: ties make assignments differ.
 fn same_weights(precise: &Precise, row: &[f64], sums: &Sums, found: &[MostProbable], n: usize) -> Checked {
     let expected = &sums.log_weights[..n.min(sums.log_weights.len())];
-    ensure!(found.len() == expected.len(), "{} explanations instead of {}", found.len(), expected.len());
+    ensure!(found.len() == expected.len(), "{} assignments instead of {}", found.len(), expected.len());
     for (place, (found, &expected)) in found.iter().zip(expected).enumerate() {
-        let (stated, actual) = (found.log_weight, precise.log_weight(row, &found.assignment));
+        let (stated, actual) = (found.log_weight, precise.log_weight(row, found.assignment.indices()));
         ensure!(
             close(stated, expected, LOGARITHM),
-            "explanation {place} weighs {stated} instead of {expected}"
+            "assignment {place} weighs {stated} instead of {expected}"
         );
         ensure!(
             close(stated, actual, LOGARITHM),
-            "explanation {place} is said to weigh {stated}, not {actual}"
+            "assignment {place} is said to weigh {stated}, not {actual}"
         );
-        ensure!(found.is_optimal(), "explanation {place} is not proven: {:?}", found.gap);
+        ensure!(found.is_optimal(), "assignment {place} is not proven: {:?}", found.gap);
     }
     Ok(())
 }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use prsl::{
-    Atom, BeliefMatrix, Body, CategoryId, Combination, Formula, Inhibition, Label, LabelId, Model, NoisyOr,
-    Normalize, Rule,
-};
+use prsl::Assignment;
+use prsl::model::{Atom, Combination, Inhibition};
+use prsl::{BeliefMatrix, Body, CategoryId, Formula, Label, LabelId, Model, NoisyOr, Normalize, Rule};
 use rand::{Rng, RngExt};
 
 use crate::random::{Scope, random_atom, random_clause, random_formula};
@@ -15,11 +14,11 @@ use crate::random::{Scope, random_atom, random_clause, random_formula};
 pub struct Extreme {
     /// The model.
     pub model: Model,
-    /// Beliefs, observed categories and gaps.
+    /// Beliefs, observed categories and missing values.
     pub rows: BeliefMatrix,
 }
 
-/// Bytes as a source of randomness, zeros when they are used up: a fuzzer decides what is drawn.
+/// A random number generator that reads bytes, then zeros: a fuzzer determines what is drawn.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl rand::rand_core::TryRng for Bytes<'_> {
@@ -34,7 +33,7 @@ impl rand::rand_core::TryRng for Bytes<'_> {
         self.0 = left;
         let mut bytes = [0; 4];
         bytes[..taken.len()].copy_from_slice(taken);
-        // What matters is mostly in the leading bits, or in the trailing ones.
+        // Callers use mostly the leading bits, or the trailing ones.
         let half = u64::from(u32::from_le_bytes(bytes));
         Ok(half << 32 | half)
     }
@@ -45,13 +44,13 @@ impl rand::rand_core::TryRng for Bytes<'_> {
     }
 }
 
-/// The most assignments of a model.
+/// Maximum number of assignments of a model.
 const MAX_ASSIGNMENTS: usize = 300;
 
-/// A model of 1 to 7 labels whose numbers are anything that a number can be, with three rows.
+/// A model of 1 to 7 labels with probabilities of any size, with three rows.
 ///
-/// Rules are of all kinds: noisy-or rules, clauses, nested formulas, counts, about many labels or few, nested in the scopes of
-/// others, in chains, and now and then so many about the same labels that their products underflow. Some models have typical
+/// Rules are of all kinds: noisy-or rules, clauses, nested formulas and counts, over many or few labels, nested in the scopes of
+/// others, or in chains. Sometimes so many share their labels that their products underflow. Some models have typical
 /// combinations.
 pub fn extreme_model(rng: &mut impl Rng) -> Extreme {
     let scope = random_scope(rng);
@@ -67,7 +66,7 @@ pub fn extreme_model(rng: &mut impl Rng) -> Extreme {
         let chosen: BTreeMap<Vec<usize>, f64> =
             (0..1 + below(4, rng)).map(|_| (categories(rng), combination_weight(rng))).collect();
         for (categories, weight) in chosen {
-            builder = builder.add_typical(Combination::new(weight, categories));
+            builder = builder.add_typical(Combination::new(weight, Assignment::from_indices(categories)));
         }
     }
     let model = builder.build().expect("extreme models are valid");
@@ -79,7 +78,7 @@ pub fn extreme_model(rng: &mut impl Rng) -> Extreme {
     Extreme { model, rows }
 }
 
-/// Whether a model's rules and labels form no circle, so that loopy propagation is exact.
+/// Whether a model's factor graph is a forest, so that loopy propagation is exact.
 pub fn is_tree(model: &Model) -> bool {
     let mut component: Vec<usize> = (0..model.labels().len()).collect();
     model.rules().iter().all(|rule| {
@@ -111,7 +110,7 @@ fn random_scope(rng: &mut impl Rng) -> Scope {
     scope
 }
 
-/// A probability: ordinary, certain, next to certain, or as small as numbers go.
+/// A probability: ordinary, certain, almost certain, or extremely small.
 fn probability(rng: &mut impl Rng) -> f64 {
     match below(12, rng) {
         0 => 0.0,
@@ -127,7 +126,7 @@ fn probability(rng: &mut impl Rng) -> f64 {
     }
 }
 
-/// A distribution with such numbers: all but one category have one, and that has the rest.
+/// A distribution with such probabilities; one category has the rest.
 fn belief(size: usize, rng: &mut impl Rng) -> Vec<f64> {
     let rest = below(size, rng);
     let mut left = 1.0;
@@ -141,7 +140,7 @@ fn belief(size: usize, rng: &mut impl Rng) -> Vec<f64> {
 }
 
 fn random_cells(scope: &Scope, rng: &mut impl Rng) -> Vec<Option<f64>> {
-    // Rows of one kind now and then, so that products of many small numbers come up.
+    // Sometimes all beliefs of a row are of one kind, so that products of many small numbers occur.
     let same = rng.random_bool(0.3).then(|| probability(rng)).filter(|&p| p > 0.0);
     let mut cells = Vec::new();
     for &(_, size) in scope {
@@ -229,7 +228,7 @@ fn random_rule(scope: &[(usize, usize)], rng: &mut impl Rng) -> Rule {
     Rule::new(probability(rng), body)
 }
 
-/// Inhibitions for about half of the categories, each of its own or all alike.
+/// Inhibition probabilities for about half of the categories, different or all equal.
 fn random_noisy_or(scope: &[(usize, usize)], rng: &mut impl Rng) -> NoisyOr {
     let same = rng.random_bool(0.3).then(|| probability(rng));
     let mut inhibitions = Vec::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 use prsl::{BeliefMatrix, Model, Normalize};
 use serde::Deserialize;
 
-/// One replication: a model, a hundred rows, and what is known about them.
+/// One replication: a model, a hundred rows, and the authors' answers.
 pub struct Golden {
     /// The file's stem: `almostLarge_01`.
     pub name: String,
@@ -16,25 +16,25 @@ pub struct Golden {
     pub rows: BeliefMatrix,
     /// Marginals of every row, one number per category in the model's order.
     pub exact_marginals: Vec<Vec<f64>>,
-    /// The exact most probable explanation of every row.
+    /// The exact most probable assignment of every row.
     pub exact_mpe: Vec<Vec<usize>>,
     /// The marginals of every row by the authors' loopy propagation.
     pub approx_marginals: Vec<Vec<f64>>,
-    /// The explanation of every row by their loopy max-product; not known at 30 labels.
+    /// The assignment of every row by their loopy max-product; not available at 30 labels.
     pub approx_mpe: Option<Vec<Vec<usize>>>,
-    /// Rows in which rounding decided their explanation.
+    /// Rows in which rounding determined their assignment.
     pub approx_mpe_unstable_rows: Vec<usize>,
-    /// Their side experiment on other rows; known at 10 labels only.
+    /// Their side experiment on other rows; available at 10 labels only.
     pub test: Option<GoldenTest>,
 }
 
-/// Rows of a side experiment, and for how many of them the authors' guesses were the exact explanation.
+/// Rows of a side experiment, and the shares of rows in which the authors' guesses were the most probable assignment.
 pub struct GoldenTest {
     /// The rows.
     pub rows: BeliefMatrix,
-    /// The share guessed by the best category of each exact marginal.
+    /// The share found by the most probable category of each exact marginal.
     pub by_exact_marginals: f64,
-    /// The share guessed by loopy max-product.
+    /// The share found by loopy max-product.
     pub by_loopy: f64,
 }
 
@@ -74,7 +74,7 @@ struct FileRule {
     inhibition: Vec<f64>,
 }
 
-/// All replications whose names start with `prefix`, in order; empty, with a message, if the data is not there.
+/// All replications whose names start with `prefix`, in order; empty, with a message, if the files are missing.
 pub fn golden(prefix: &str) -> Vec<Golden> {
     let Some(folder) = crate::shared("golden/rslsim") else { return Vec::new() };
     let mut paths: Vec<_> = std::fs::read_dir(folder)

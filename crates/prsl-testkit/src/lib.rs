@@ -9,7 +9,7 @@ mod random;
 mod simulated;
 
 pub use check::{
-    Checked, check_explanations, check_loopy, check_marginals, check_samples, check_scores, check_search,
+    Checked, check_assignments, check_loopy, check_marginals, check_samples, check_scores, check_search,
 };
 pub use extreme::{Bytes, Extreme, extreme_model, is_tree};
 pub use golden::{Golden, GoldenTest, golden};
@@ -24,8 +24,8 @@ use rand_chacha::ChaCha8Rng;
 /// Two exact engines differ only by rounding: some thousand operations of relative error 1e-16 each.
 pub const EXACT: f64 = 1e-12;
 
-/// A small model with the awkward included (no rules, p = 0, ½ and 1, q = 0 and 1, several literals of one label,
-/// contradictions, typical combinations of any weight), and rows for it (beliefs with zeros, observed categories, gaps).
+/// A small model, with edge cases (no rules, p = 0, ½ and 1, q = 0 and 1, several literals of one label,
+/// contradictions, typical combinations of any weight), and rows for it (beliefs with zeros, observed categories, missing values).
 ///
 /// Shrinks towards fewer labels and fewer rules.
 pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
@@ -35,22 +35,22 @@ pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
     })
 }
 
-/// A small model whose rules and labels form no circle, with rules of all kinds, and rows for it.
+/// A small model whose factor graph is a forest, with rules of all kinds, and rows for it.
 ///
 /// Shrinks towards fewer rules.
 pub fn small_tree() -> impl Strategy<Value = (Model, BeliefMatrix)> {
     (0usize..=6, any::<u64>()).prop_map(|(n_rules, seed)| with_rows(random_tree(n_rules, seed)))
 }
 
-/// The most memory that a running process has held at once, in bytes; `None` where the system does not tell.
+/// Peak resident memory of a running process in bytes; `None` if the system does not report it.
 pub fn peak_memory(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     peak.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
 }
 
-/// The text of a model in which every pigeon has a hole, no hole has two pigeons, and there is a pigeon too many: nothing is
-/// possible, and no short proof by resolution says so.
+/// The text of a model of the pigeonhole problem: every pigeon has a hole, no hole has two pigeons, and there is one more
+/// pigeon than holes. Nothing is possible, and there is no short proof by resolution.
 pub fn pigeons(n_holes: usize) -> String {
     let holes: Vec<String> = (0..n_holes).map(|hole| format!("h{hole}")).collect();
     let label = |pigeon: usize| format!("label p{pigeon}: {}\n", holes.join(", "));
@@ -70,7 +70,7 @@ fn with_rows((model, mut rng): (Model, ChaCha8Rng)) -> (Model, BeliefMatrix) {
     (model, rows)
 }
 
-/// The folder of the shared data beside the project, if it is there; a message for the log if not.
+/// The folder of the shared data beside the project, if it exists; otherwise a message for the log.
 pub fn shared(path: &str) -> Option<std::path::PathBuf> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared").join(path);
     if !folder.exists() {
@@ -80,7 +80,7 @@ pub fn shared(path: &str) -> Option<std::path::PathBuf> {
     Some(folder)
 }
 
-/// Whether two numbers agree within `tolerance`, relative to their size where that is above 1.
+/// Whether two numbers agree within `tolerance`, relative to their size if that is above 1.
 pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
     a == b || (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0)
 }

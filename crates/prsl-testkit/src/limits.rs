@@ -1,4 +1,4 @@
-//! Models at the limits of what prsl takes, as texts: what must be answered or refused soon, and in little memory.
+//! Very large models as texts, which must be answered or refused quickly and with little memory.
 
 use std::fmt::Write;
 
@@ -29,7 +29,7 @@ fn draw<const N: usize>(rng: &mut ChaCha8Rng, n_labels: usize) -> [usize; N] {
     }
 }
 
-/// Two labels of `n` categories, which one formula pairs up.
+/// Two labels of `n` categories; one formula pairs their categories.
 pub fn paired_categories(n: usize) -> String {
     let categories = |of: &str| (0..n).map(|c| format!("{of}{c}")).collect::<Vec<_>>().join(", ");
     let pairs = (0..n).map(|c| format!("a{c} & b{c}")).collect::<Vec<_>>().join(" | ");
@@ -43,7 +43,7 @@ pub fn wide_noisy_or(n: usize) -> String {
     format!("{}noisy_or 0.9: {}\n", labels(n), causes.join(", "))
 }
 
-/// `at_most` or `at_least` so many of `n` labels.
+/// A count such as `at_most 2` of `n` labels.
 pub fn count(bound: &str, n: usize) -> String {
     format!("{}rule 0.9: {bound} of {{{}}}\n", labels(n), names(n))
 }
@@ -65,7 +65,7 @@ pub fn dense(n: usize) -> String {
     text
 }
 
-/// A square of labels, each of which agrees with its neighbors.
+/// A square grid of labels, each equal to its neighbors.
 pub fn grid(width: usize) -> String {
     let mut text = labels(width * width);
     for at in 0..width * width {
@@ -109,7 +109,7 @@ pub fn terms(n_terms: usize, n_labels: usize) -> String {
     format!("{}rule 0.9: {}\n", labels(n_labels), terms.join(" | "))
 }
 
-/// A label of `n` categories, which one rule halves and others single out.
+/// A label of `n` categories; one rule splits them in halves, and others name single ones.
 pub fn many_categories(n: usize) -> String {
     let categories: Vec<String> = (0..n).map(|c| format!("a{c}")).collect();
     let half = categories.iter().step_by(2).cloned().collect::<Vec<_>>().join(" | ");
@@ -117,12 +117,12 @@ pub fn many_categories(n: usize) -> String {
     format!("label a: {}\nlabel b\nrule 0.9: {half} -> b\n{single}", categories.join(", "))
 }
 
-/// `n` labels that no rule ties together.
+/// `n` labels without a common rule.
 pub fn independent(n: usize) -> String {
     labels(n) + "label y\nrule 0.9: y\n"
 }
 
-/// Pigeons and holes as yes/no labels: every pigeon has a hole, no hole has two, and there is a pigeon too many.
+/// The pigeonhole problem with yes/no labels: every pigeon has a hole, no hole has two, and there is one hole too few.
 pub fn pigeonhole(n_pigeons: usize) -> String {
     let n_holes = n_pigeons - 1;
     let name = |pigeon: usize, hole: usize| format!("p{pigeon}h{hole}");
@@ -142,7 +142,7 @@ pub fn pigeonhole(n_pigeons: usize) -> String {
     text
 }
 
-/// A table with `n_rows` rows of random beliefs for a model in which a label has either no categories or a list of them.
+/// A table with `n_rows` rows of random beliefs, for a model whose labels have either no categories or a list of them.
 pub fn beliefs(model: &str, n_rows: usize) -> String {
     let mut rng = generator();
     let mut sizes = Vec::new();

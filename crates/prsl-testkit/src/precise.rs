@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
+use prsl::Assignment;
 use prsl::{Body, LabelId, Model, Rule};
 
 /// A number (high + low) · 2^exponent: twofold arithmetic with an exponent of its own.
 ///
-/// Sums and products of probabilities have about 104 bits, and a range that no product of a few hundred numbers leaves, so
-/// that neither digits nor small numbers are lost. Twofold logarithms would have the range too, but every sum of them
-/// would need twofold exponentials, and the digits of ln x are not those of x where |ln x| is large. Only the answers are
+/// Sums and products of probabilities have about 104 bits. No product of a few hundred numbers leaves the range, so
+/// neither digits nor small numbers are lost. Twofold logarithms would have the range too, but every sum of them
+/// would need twofold exponentials, and ln x loses digits of x if |ln x| is large. Only the answers are
 /// logarithms, in `f64`.
 #[derive(Clone, Copy, Debug)]
 struct Wide {
@@ -23,12 +24,12 @@ impl Wide {
 
     /// A number, exactly.
     fn new(x: f64) -> Self {
-        // Denormal numbers are made normal first.
+        // Denormal numbers are normalized first.
         let shift = if x < 1.0 { 100 } else { 0 };
         Self { high: x * 2f64.powi(shift), low: 0.0, exponent: -i64::from(shift) }.normalized()
     }
 
-    /// 1 − x for 0 ≤ x ≤ 1, exactly where twofold numbers hold it.
+    /// 1 − x for 0 ≤ x ≤ 1, exact if a twofold number can represent it.
     fn one_minus(x: f64) -> Self {
         let (high, low) = two_sum(1.0, -x);
         Self { high, low, exponent: 0 }.normalized()
@@ -92,7 +93,7 @@ impl Wide {
     }
 }
 
-/// 2^exponent as two factors, for it may be too large or too small for one.
+/// 2^exponent as two factors, because it may be out of the range of one.
 fn scale(exponent: i64) -> [f64; 2] {
     [exponent / 2, exponent - exponent / 2].map(|part| 2f64.powi(part as i32))
 }
@@ -104,7 +105,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
     (sum, (a - (sum - part)) + (b - part))
 }
 
-/// Everything about a small model by summing over all assignments.
+/// Exact answers for a small model by summing over all assignments.
 pub struct Precise {
     model: Model,
     assignments: Vec<Vec<usize>>,
@@ -114,9 +115,9 @@ pub struct Precise {
 
 /// The sums of one row.
 pub struct Sums {
-    /// ln Z, −∞ if nothing is possible.
+    /// ln Z, −∞ if the row is impossible.
     pub log_evidence: f64,
-    /// P(label = category) in the model's order, 0 where that underflows.
+    /// P(label = category) in the model's order, 0 if it underflows.
     pub marginals: Vec<f64>,
     /// The same as logarithms.
     pub log_marginals: Vec<f64>,
@@ -125,7 +126,7 @@ pub struct Sums {
 }
 
 impl Precise {
-    /// Weighs all assignments of a model by its rules.
+    /// Computes the weight of all assignments under the model's rules.
     pub fn new(model: &Model) -> Self {
         let mut assignments = vec![Vec::new()];
         for label in model.labels() {
@@ -152,7 +153,7 @@ impl Precise {
         self.model.block(LabelId::new(label)).start + category
     }
 
-    /// Everything about a row of completed beliefs.
+    /// All sums for a row of completed beliefs.
     pub fn sums(&self, row: &[f64]) -> Sums {
         let weights = self.with_beliefs(row);
         let total = weights.iter().fold(Wide::ZERO, |sum, &weight| sum.plus(weight));
@@ -206,7 +207,7 @@ impl Precise {
 /// ∏ₖ φₖ(y) S(y)
 fn weight(model: &Model, y: &[usize]) -> Wide {
     let product = model.rules().iter().fold(Wide::ONE, |product, rule| product.times(factor(rule, y)));
-    let typical = model.typical().iter().find(|combination| combination.categories() == y);
+    let typical = model.typical().iter().find(|combination| combination.assignment().indices() == y);
     typical.map_or(product, |it| product.times(Wide::ONE.plus(Wide::new(it.weight()))))
 }
 
@@ -214,11 +215,11 @@ fn weight(model: &Model, y: &[usize]) -> Wide {
 fn factor(rule: &Rule, y: &[usize]) -> Wide {
     let (p, not_p) = (Wide::new(rule.probability()), Wide::one_minus(rule.probability()));
     match rule.body() {
-        Body::Formula(formula) if formula.holds(y) => p,
+        Body::Formula(formula) if formula.holds(&Assignment::from_indices(y)) => p,
         Body::Formula(_) => not_p,
         Body::NoisyOr(noisy_or) => {
             let present = noisy_or.inhibitions().iter().filter(|i| y[i.label.index()] == i.category.index());
-            // 1 − Q term by term: nothing is subtracted.
+            // 1 − Q as a sum of non-negative terms, without cancellation.
             let (silent, fired) = present.fold((Wide::ONE, Wide::ZERO), |(silent, fired), i| {
                 let q = i.probability;
                 (silent.times(Wide::new(q)), fired.plus(silent.times(Wide::one_minus(q))))

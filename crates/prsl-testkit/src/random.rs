@@ -1,27 +1,28 @@
-//! Models drawn at random, with whatever experts might write.
+//! Random models, with all kinds of rules that experts might write.
 
 use std::collections::BTreeMap;
 
+use prsl::Assignment;
+use prsl::model::{Atom, Bound, Combination, Inhibition};
 use prsl::{
-    Atom, BeliefMatrix, Body, Bound, CategoryId, Combination, Formula, Inhibition, Label, LabelId, Model,
-    ModelBuilder, NoisyOr, Normalize, Rule,
+    BeliefMatrix, Body, CategoryId, Formula, Label, LabelId, Model, ModelBuilder, NoisyOr, Normalize, Rule,
 };
 use rand::seq::SliceRandom;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a random model looks like.
+/// Settings of a random model.
 #[derive(Clone, Debug)]
 pub struct RandomModel {
-    /// How many labels.
+    /// The number of labels.
     pub n_labels: usize,
-    /// How many rules.
+    /// The number of rules.
     pub n_rules: usize,
-    /// Labels have 2 to this many categories.
+    /// Maximum number of categories of a label; the minimum is 2.
     pub max_categories: usize,
-    /// The model has at most this many assignments: further labels are yes/no, then left out.
+    /// Maximum number of assignments: once reached, further labels are yes/no, then left out.
     pub max_assignments: usize,
-    /// At most this many combinations are typical; half of the models have none.
+    /// Maximum number of typical combinations; half of the models have none.
     pub max_typical: usize,
 }
 
@@ -31,7 +32,7 @@ impl Default for RandomModel {
     }
 }
 
-/// A random model, and the generator to go on with.
+/// A random model, and the generator in its current state.
 pub fn random_model(settings: &RandomModel, seed: u64) -> (Model, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut labels: Vec<Label> = Vec::new();
@@ -61,7 +62,7 @@ pub fn random_model(settings: &RandomModel, seed: u64) -> (Model, ChaCha8Rng) {
     (builder.build().expect("random models are valid"), rng)
 }
 
-/// Adds typical combinations, from a generator of their own: everything else is the same without them.
+/// Adds typical combinations from a separate generator, so that the rest of the model does not depend on them.
 fn random_combinations(
     mut builder: ModelBuilder,
     scope: &[(usize, usize)],
@@ -77,7 +78,7 @@ fn random_combinations(
         chosen.insert(categories, random_weight(&mut rng));
     }
     for (categories, weight) in chosen {
-        builder = builder.add_typical(Combination::new(weight, categories));
+        builder = builder.add_typical(Combination::new(weight, Assignment::from_indices(categories)));
     }
     builder
 }
@@ -92,8 +93,8 @@ fn random_weight(rng: &mut impl Rng) -> f64 {
     }
 }
 
-/// A random model whose rules and labels form no circle, and the generator to go on with: every rule speaks about at most one
-/// label that another rule has spoken about before.
+/// A random model whose factor graph is a forest, and the generator in its current state. Every rule shares at most one
+/// label with earlier rules.
 pub fn random_tree(n_rules: usize, seed: u64) -> (Model, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let max_assignments = 6000;
@@ -105,7 +106,7 @@ pub fn random_tree(n_rules: usize, seed: u64) -> (Model, ChaCha8Rng) {
         if rng.random_bool(0.9) {
             scope.push((shared, sizes[shared]));
         }
-        // Wide rules now and then, of yes/no labels.
+        // Sometimes a wide rule of yes/no labels.
         let (n_new, most) = if rng.random_bool(0.15) { (9, 2) } else { (rng.random_range(0..=3), 4) };
         for _ in 0..n_new {
             let size = rng.random_range(2..=most);
@@ -131,14 +132,14 @@ pub fn random_tree(n_rules: usize, seed: u64) -> (Model, ChaCha8Rng) {
     (builder.build().expect("random models are valid"), rng)
 }
 
-/// The labels that a rule may speak about, each with its number of categories.
+/// The labels that a rule may use, each with its number of categories.
 pub(crate) type Scope = Vec<(usize, usize)>;
 
 fn random_label(index: usize, n_categories: usize, rng: &mut impl Rng) -> Label {
     let name = if rng.random_bool(0.1) { format!("odd \"name\" {index}") } else { format!("l{index}") };
     let label = match n_categories {
         2 if rng.random_bool(0.5) => Label::binary(name),
-        // Shared category names now and then, so that bare names are ambiguous.
+        // Sometimes shared category names, so that bare names are ambiguous.
         _ => Label::new(
             name,
             (0..n_categories)
@@ -156,7 +157,7 @@ fn random_label(index: usize, n_categories: usize, rng: &mut impl Rng) -> Label 
     }
 }
 
-/// A distribution whose written numbers sum to one within rounding, zeros now and then.
+/// A distribution whose written numbers sum to 1 within rounding; sometimes with zeros.
 fn random_distribution(n: usize, rng: &mut impl Rng) -> Vec<f64> {
     let mut weights: Vec<f64> =
         (0..n).map(|_| if rng.random_bool(0.1) { 0.0 } else { -rng.random::<f64>().ln() }).collect();
@@ -256,7 +257,7 @@ pub(crate) fn random_formula(scope: &[(usize, usize)], depth: usize, rng: &mut i
     }
 }
 
-/// A row of cells: distributions, observed categories, gaps.
+/// A row of cells: distributions, observed categories, missing values.
 pub fn random_row(model: &Model, rng: &mut impl Rng) -> Vec<Option<f64>> {
     let mut cells = Vec::new();
     for label in model.labels() {
@@ -279,7 +280,7 @@ pub fn random_row(model: &Model, rng: &mut impl Rng) -> Vec<Option<f64>> {
 }
 
 /// Twelve labels under eight wide noisy-or rules, and rows with beliefs of about 0.1 to the power `size` in what makes the
-/// rules fire: whoever computes that as a difference loses digits.
+/// rules fire. Computing this as a difference loses digits.
 pub fn nearly_silent(seed: u64, size: i32) -> (Model, BeliefMatrix) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut builder = (0..12).fold(Model::builder(), |model, label| model.binary_label(format!("l{label}")));

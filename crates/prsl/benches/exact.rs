@@ -8,7 +8,8 @@ use std::hint::black_box;
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use prsl::{BeliefMatrix, JunctionTree, MaxProductTree, Model, Sampling};
+use prsl::infer::{MaxProductTree, Sampling};
+use prsl::{BeliefMatrix, JunctionTree, Model};
 use prsl_testkit::{golden, simulated};
 
 fn models(n_labels: usize, prefix: &str) -> Vec<(Model, BeliefMatrix)> {
@@ -36,16 +37,18 @@ fn exact(criterion: &mut Criterion) {
         group.sample_size(10);
         group.throughput(Throughput::Elements(rows.n_rows() as u64));
         group.bench_function("marginals/rows=100", |bencher| {
-            bencher.iter(|| one.install(|| black_box(sum.infer_batch(black_box(&rows)))));
+            bencher.iter(|| one.install(|| black_box(sum.infer_batch(black_box(&rows)).unwrap())));
         });
         group.bench_function("mpe/rows=100", |bencher| {
-            bencher.iter(|| one.install(|| black_box(max.best_batch(black_box(&rows)))));
+            bencher.iter(|| one.install(|| black_box(max.best_batch(black_box(&rows)).unwrap())));
         });
         for n_samples in [1, 100] {
             let sampling = Sampling { n_samples, ..Sampling::default() };
             group.throughput(Throughput::Elements((rows.n_rows() * n_samples) as u64));
             group.bench_function(format!("samples={n_samples}/rows=100"), |bencher| {
-                bencher.iter(|| one.install(|| black_box(sum.sample_batch(black_box(&rows), &sampling))));
+                bencher.iter(|| {
+                    one.install(|| black_box(sum.sample_batch(black_box(&rows), &sampling).unwrap()))
+                });
             });
         }
         group.throughput(Throughput::Elements(1));

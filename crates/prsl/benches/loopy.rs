@@ -3,7 +3,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use prsl::{Loopy, LoopySettings};
+use prsl::Loopy;
+use prsl::infer::LoopySettings;
 use prsl_testkit::simulated;
 
 fn loopy(criterion: &mut Criterion) {
@@ -19,10 +20,10 @@ fn loopy(criterion: &mut Criterion) {
         for (name, settings) in [("default", LoopySettings::default()), ("sweeps=20", sweeps)] {
             let engine = Loopy::compile_with(&model, settings).expect("the settings are in range");
             group.bench_function(format!("marginals/{name}/rows=400"), |bencher| {
-                bencher.iter(|| one.install(|| black_box(engine.infer_batch(black_box(&rows)))));
+                bencher.iter(|| one.install(|| black_box(engine.infer_batch(black_box(&rows)).unwrap())));
             });
             group.bench_function(format!("mpe/{name}/rows=400"), |bencher| {
-                bencher.iter(|| one.install(|| black_box(engine.best_batch(black_box(&rows)))));
+                bencher.iter(|| one.install(|| black_box(engine.decode_batch(black_box(&rows)).unwrap())));
             });
         }
         group.throughput(Throughput::Elements(1));

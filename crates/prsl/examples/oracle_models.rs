@@ -5,7 +5,8 @@
 
 use std::path::Path;
 
-use prsl::{Evidence, ExportFormat, Model};
+use prsl::export::ExportFormat;
+use prsl::{Assignment, Evidence, Model};
 
 /// Name, model, and whether single precision keeps all its numbers.
 const MODELS: [(&str, &str, bool); 16] = [
@@ -155,7 +156,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let model = Model::parse(text).map_err(|error| format!("{name}: {error}"))?;
         for format in [ExportFormat::Uai, ExportFormat::Bif, ExportFormat::ProbLog] {
             let path = folder.join(format!("{name}.{}", format.extension()));
-            std::fs::write(path, prsl::export(&model, &Evidence::new(), format)?)?;
+            std::fs::write(path, prsl::export::export(&model, &Evidence::new(), format)?)?;
         }
         let expected = serde_json::json!({
             "name": name,
@@ -176,7 +177,7 @@ fn marginals(model: &Model) -> Result<Vec<Vec<f64>>, prsl::Error> {
     let mut assignment = vec![0; model.labels().len()];
     let mut total = 0.0;
     loop {
-        let weight = model.log_weight(&row, &assignment).exp();
+        let weight = model.log_weight(&row, &Assignment::from_indices(&assignment[..])).exp();
         total += weight;
         for label in model.label_ids() {
             sums[model.block(label).start + assignment[label.index()]] += weight;

@@ -1,41 +1,46 @@
-//! Beliefs: distributions over the categories of one label, completed, checked, normalized and calibrated.
+//! Beliefs: distributions over the categories of one label. They are completed, checked, normalized and calibrated.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::ops::Range;
 
-use crate::calibrate::{Calibrate, CalibrationProblem, Calibrator, is_distribution};
-use crate::error::{Error, Result};
+use crate::assignment::Assignment;
+use crate::calibrator::{Calibrate, Calibrator};
+use crate::distribution::{SUM_TOLERANCE, is_distribution};
+use crate::error::{CalibrationProblem, Error, Result};
+use crate::evidence::Evidence;
 use crate::label::{CategoryId, Label, LabelId};
-use crate::model::{Model, numbered};
+use crate::model::Model;
+use crate::notation::numbered;
 
-/// How far the sum of a belief may be from 1.
-pub const SUM_TOLERANCE: f64 = 1e-6;
-
-/// Whether a belief that does not sum to 1 is an error or divided by its sum.
+/// The treatment of beliefs that do not sum to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Normalize {
-    /// A sum off by more than [`SUM_TOLERANCE`] is an error.
+    /// A sum that differs from 1 by more than 1e-6 is an error.
     #[default]
     Never,
-    /// Every belief is divided by its sum; one above 1 in the only category that is given is an error.
+    /// Every belief is divided by its sum. A number above 1 is an error if it is the only one given.
     Always,
 }
 
-/// Where a row's belief about a label is from.
+/// The origin of a row's belief about a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum BeliefOrigin {
-    /// Nothing was given: it is the label's prior.
+    /// Nothing was given, so it is the label's prior.
     Prior,
-    /// A classifier gave it, at least in part; it has gone through the label's calibrator.
+    /// A classifier gave at least a part of it. The label's calibrator has been applied.
     Classifier,
     /// The category is known.
     Observed,
 }
 
-/// Many rows of completed, normalized, calibrated beliefs: one number per row and category, in the model's order.
+/// Rows of completed, normalized and calibrated beliefs: one number per row and category, in the model's order.
 ///
-/// This is the one place where what a classifier says becomes what inference takes: a partly given belief is completed first,
-/// then divided by its sum, then calibrated. Priors and observed categories are never calibrated. For raw
-/// beliefs, use a matrix of [`Model::without_calibrators`].
+/// All beliefs pass through here on their way from a classifier to inference. A partial belief is completed first,
+/// then divided by its sum, then calibrated. Priors and observed categories are never calibrated. For raw beliefs,
+/// use a matrix of [`Model::without_calibrators`].
 ///
 /// ```
 /// use prsl::{BeliefMatrix, Model, Normalize};
@@ -43,40 +48,41 @@ pub enum BeliefOrigin {
 /// let model = Model::parse("label hands: high, centered, low\nlabel alarm prior 0.1")?;
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push(&[Some(0.5), None, None, None, None], Normalize::Never)?;
-/// assert_eq!(rows.row(0), [0.5, 0.25, 0.25, 0.1, 0.9]);
+/// assert_eq!(rows.row(0)[..], [0.5, 0.25, 0.25, 0.1, 0.9]);
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct BeliefMatrix {
     model: Model,
     values: Vec<f64>,
-    /// For each row and label.
+    /// The origin of the belief for each row and label.
     origins: Vec<BeliefOrigin>,
     n_rows: usize,
 }
 
 impl BeliefMatrix {
-    /// No rows yet, for a model.
+    /// An empty matrix for a model.
     pub fn new(model: &Model) -> Self {
         Self { model: model.clone(), values: Vec::new(), origins: Vec::new(), n_rows: 0 }
     }
 
-    /// Adds a row of one cell per category: empty cells of a partly given label share the remaining mass
-    /// equally, a wholly empty label takes its prior. All cells given are beliefs of classifiers.
+    /// Adds a row with one cell per category. Empty cells of a partial belief share the remaining probability
+    /// equally. A label without any cells gets its prior. All given cells are beliefs of classifiers.
     pub fn push(&mut self, cells: &[Option<f64>], normalize: Normalize) -> Result<()> {
         self.push_with_observed(cells, &vec![false; self.model.labels().len()], normalize)
     }
 
-    /// Adds a row in which the cells of some labels are no beliefs but hold an observed category: a one among zeros.
+    /// Adds a row in which some labels are observed: their cells hold a one among zeros instead of a belief.
     ///
     /// ```
-    /// use prsl::{BeliefMatrix, BeliefOrigin, LabelId, Model, Normalize};
+    /// use prsl::calibrate::BeliefOrigin;
+    /// use prsl::{BeliefMatrix, LabelId, Model, Normalize};
     ///
     /// let model = Model::parse("label alarm\nlabel fire\ncalibrate alarm platt 1 0\ncalibrate fire platt 1 0")?;
     /// let mut rows = BeliefMatrix::new(&model);
     /// let cells = [Some(1.0), Some(0.0), Some(1.0), Some(0.0)];
     /// rows.push_with_observed(&cells, &[false, true], Normalize::Never)?;
-    /// assert!((rows.row(0)[0] - 0.999).abs() < 1e-12); // a belief is smoothed, and what is known is known
+    /// assert!((rows.row(0)[0] - 0.999).abs() < 1e-12); // beliefs are calibrated, observations are not
     /// assert_eq!(rows.row(0)[2], 1.0);
     /// assert_eq!(rows.origin(0, LabelId::new(1)), BeliefOrigin::Observed);
     /// # Ok::<(), prsl::Error>(())
@@ -103,7 +109,7 @@ impl BeliefMatrix {
         Ok(())
     }
 
-    /// Adds what is known of the next label of a row.
+    /// Adds the belief about the next label of a row.
     fn push_label(
         &mut self,
         id: LabelId,
@@ -126,11 +132,12 @@ impl BeliefMatrix {
         Ok(())
     }
 
-    /// Puts the beliefs that a classifier gave about a label through a calibrator of the caller's own, after the one that the model has
-    /// for the label, if any.
+    /// Applies the caller's own calibrator to a classifier's beliefs about a label, after the label's calibrator in
+    /// the model, if any.
     ///
     /// ```
-    /// use prsl::{BeliefMatrix, Calibrate, Evidence, LabelId, Model};
+    /// use prsl::calibrate::Calibrate;
+    /// use prsl::{BeliefMatrix, Evidence, LabelId, Model};
     ///
     /// struct Opposite;
     ///
@@ -144,8 +151,8 @@ impl BeliefMatrix {
     /// rows.push_evidence(&Evidence::new().belief("alarm", [0.2]))?;
     /// rows.push_evidence(&Evidence::new().observe("alarm", "yes"))?;
     /// rows.calibrate(LabelId::new(0), &Opposite)?;
-    /// assert_eq!(rows.row(0), [0.8, 0.2]);
-    /// assert_eq!(rows.row(1), [1.0, 0.0]);
+    /// assert_eq!(rows.row(0)[..], [0.8, 0.2]);
+    /// assert_eq!(rows.row(1)[..], [1.0, 0.0]);
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn calibrate(&mut self, label: LabelId, calibrator: &dyn Calibrate) -> Result<()> {
@@ -166,33 +173,55 @@ impl BeliefMatrix {
         Ok(())
     }
 
-    /// Where the belief of a row about a label is from.
+    /// Raw beliefs, calibrated by a model that has the same labels with calibrators.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Model};
+    ///
+    /// let model = Model::parse("label alarm\ncalibrate alarm platt 2 0")?;
+    /// let mut raw = BeliefMatrix::new(&model.without_calibrators());
+    /// raw.push_evidence(&Evidence::new().belief("alarm", [0.8]))?;
+    /// let rows = raw.calibrated_by(&model)?;
+    /// assert_eq!(rows.row(0), model.row(&Evidence::new().belief("alarm", [0.8]))?);
+    /// assert!(rows.calibrated_by(&model).is_err()); // they are calibrated already
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn calibrated_by(&self, model: &Model) -> Result<Self> {
+        check_same_labels(&self.model, &model.without_calibrators())?;
+        let mut rows = Self { model: model.clone(), ..self.clone() };
+        for label in model.label_ids() {
+            rows.calibrate(label, model.calibrator(label))?;
+        }
+        Ok(rows)
+    }
+
+    /// The origin of a row's belief about a label.
     ///
     /// # Panics
     ///
-    /// If there is no such row or label, as when an element of a slice is asked for that it does not have. So do all functions here
-    /// that return a part of the matrix.
+    /// If there is no such row or label. All methods that return a part of the matrix panic in this case, like
+    /// indexing a slice.
     pub fn origin(&self, row: usize, label: LabelId) -> BeliefOrigin {
         self.origins[row * self.model.labels().len() + label.index()]
     }
 
     /// The beliefs of a row about a label.
     pub fn belief(&self, row: usize, label: LabelId) -> &[f64] {
-        &self.row(row)[self.model.block(label)]
+        &self.values_of(row)[self.model.block(label)]
     }
 
     /// Adds the row of one instance's evidence.
-    pub fn push_evidence(&mut self, evidence: &crate::Evidence) -> Result<()> {
+    pub fn push_evidence(&mut self, evidence: &Evidence) -> Result<()> {
         let (cells, observed) = evidence.cells(&self.model)?;
         self.push_with_observed(&cells, &observed, Normalize::Never)
     }
 
-    /// The model whose labels it is about.
+    /// The model whose labels it has.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Takes a label of a row as known: all belief goes to this category.
+    /// Makes a label of a row observed: this category gets probability 1.
     ///
     /// ```
     /// use prsl::{BeliefMatrix, Evidence, Model};
@@ -202,7 +231,7 @@ impl BeliefMatrix {
     /// rows.push_evidence(&Evidence::new())?;
     /// let hands = model.find_label("hands")?;
     /// rows.observe(0, hands, model.find_category(hands, "low")?)?;
-    /// assert_eq!(rows.row(0), [0.0, 0.0, 1.0, 0.5, 0.5]);
+    /// assert_eq!(rows.row(0)[..], [0.0, 0.0, 1.0, 0.5, 0.5]);
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn observe(&mut self, row: usize, label: LabelId, category: CategoryId) -> Result<()> {
@@ -230,20 +259,25 @@ impl BeliefMatrix {
         }
     }
 
-    /// Puts a prior in place of what a classifier said.
+    /// Replaces a classifier's belief by a prior.
     pub(crate) fn replace(&mut self, row: usize, label: LabelId, prior: &[f64]) {
         let start = row * self.model.n_categories() + self.model.block(label).start;
         self.values[start..start + prior.len()].copy_from_slice(prior);
         self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Prior;
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// One row: a number per category, in the model's order.
-    pub fn row(&self, row: usize) -> &[f64] {
+    /// One row: one number per category, in the model's order.
+    pub fn row(&self, row: usize) -> Row<'_> {
+        Row { model: self.model.clone(), values: Cow::Borrowed(self.values_of(row)) }
+    }
+
+    /// The numbers of one row.
+    pub(crate) fn values_of(&self, row: usize) -> &[f64] {
         let width = self.model.n_categories();
         &self.values[row * width..(row + 1) * width]
     }
@@ -253,35 +287,32 @@ impl BeliefMatrix {
         &self.values
     }
 
-    /// Removes all rows, keeping the memory.
+    /// Removes all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.values.clear();
         self.origins.clear();
         self.n_rows = 0;
     }
 
-    /// Adds the rows of another matrix of the same model.
-    ///
-    /// # Panics
-    ///
-    /// If the models have different labels.
-    pub fn append(&mut self, other: &Self) {
-        assert_eq!(self.model.labels(), other.model.labels(), "rows about the same labels");
+    /// Adds the rows of another matrix. Returns an error if its model has other labels.
+    pub fn append(&mut self, other: &Self) -> Result<()> {
+        check_same_labels(&other.model, &self.model)?;
         self.values.extend_from_slice(&other.values);
         self.origins.extend_from_slice(&other.origins);
         self.n_rows += other.n_rows;
+        Ok(())
     }
 
-    /// The same matrix with these rows only, in this order.
+    /// A matrix of these rows, in this order.
     pub fn select(&self, rows: &[usize]) -> Self {
         let n_labels = self.model.labels().len();
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        let values = rows.iter().flat_map(|&row| self.values_of(row)).copied().collect();
         let origins =
             rows.iter().flat_map(|row| &self.origins[row * n_labels..][..n_labels]).copied().collect();
         Self { model: self.model.clone(), values, origins, n_rows: rows.len() }
     }
 
-    /// The same matrix with a range of rows only.
+    /// A matrix of a range of rows.
     pub fn slice(&self, rows: Range<usize>) -> Self {
         let (width, n_labels) = (self.model.n_categories(), self.model.labels().len());
         let values = self.values[rows.start * width..rows.end * width].to_vec();
@@ -290,7 +321,119 @@ impl BeliefMatrix {
     }
 }
 
-/// That a row has one of something for each category or label.
+/// A row of completed, normalized and calibrated beliefs that belongs to a model.
+///
+/// It dereferences to a slice of one number per category, in the model's order. Engines return an error for a row of
+/// a model with other labels, calibrators or priors.
+///
+/// ```
+/// use prsl::{Evidence, JunctionTree, Model};
+///
+/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+/// let row = model.row(&Evidence::new().belief("weather", [0.1, 0.9]))?;
+/// assert_eq!(row[..], [0.1, 0.9, 0.5, 0.5]);
+/// let engine = JunctionTree::compile(&model)?;
+/// assert_eq!(engine.infer(&row)?, engine.infer(&Evidence::new().belief("weather", [0.1, 0.9]))?);
+///
+/// let other = Model::parse("label rain\nlabel wet")?;
+/// assert!(engine.infer(&other.row(&Evidence::new())?).is_err());
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Row<'a> {
+    model: Model,
+    values: Cow<'a, [f64]>,
+}
+
+impl Row<'_> {
+    /// The model that it belongs to.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl PartialEq for Row<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values && self.model.same_labels(&other.model)
+    }
+}
+
+impl fmt::Debug for Row<'_> {
+    /// The numbers alone, without the model.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.values.fmt(f)
+    }
+}
+
+impl std::ops::Deref for Row<'_> {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        &self.values
+    }
+}
+
+/// An instance in a form that engines accept: [`Evidence`] by name, or a [`Row`] of a matrix.
+pub trait Instance: sealed::Instance {}
+
+impl Instance for Evidence {}
+impl Instance for Row<'_> {}
+
+mod sealed {
+    use std::borrow::Cow;
+
+    use super::{Evidence, Model, Result, Row, check_same_labels};
+
+    pub trait Instance {
+        /// Returns the completed beliefs of the instance, or an error if it does not belong to the model.
+        fn values(&self, model: &Model) -> Result<Cow<'_, [f64]>>;
+    }
+
+    impl Instance for Evidence {
+        fn values(&self, model: &Model) -> Result<Cow<'_, [f64]>> {
+            Ok(Cow::Owned(model.row(self)?.values.into_owned()))
+        }
+    }
+
+    impl Instance for Row<'_> {
+        fn values(&self, model: &Model) -> Result<Cow<'_, [f64]>> {
+            check_same_labels(&self.model, model)?;
+            Ok(Cow::Borrowed(&self.values))
+        }
+    }
+}
+
+/// Returns an error if two models have different labels.
+pub(crate) fn check_same_labels(of: &Model, wanted: &Model) -> Result<()> {
+    if of.same_labels(wanted) {
+        return Ok(());
+    }
+    let differs = |(a, b): &(&Label, &Label)| a != b;
+    let first = of.labels().iter().zip(wanted.labels()).find(differs);
+    let label = first.map(|(label, _)| label.name().to_owned());
+    Err(Error::ForeignRow { given: of.labels().len(), wanted: wanted.labels().len(), label })
+}
+
+impl Model {
+    /// The evidence of one instance as completed, normalized and calibrated beliefs: one number per category, in the
+    /// model's order.
+    pub fn row(&self, evidence: &Evidence) -> Result<Row<'static>> {
+        let mut matrix = BeliefMatrix::new(self);
+        matrix.push_evidence(evidence)?;
+        Ok(Row { model: matrix.model, values: Cow::Owned(matrix.values) })
+    }
+
+    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is impossible.
+    ///
+    /// # Panics
+    ///
+    /// If the row or the assignment is of a model with other labels.
+    pub fn log_weight(&self, row: &Row<'_>, assignment: &Assignment) -> f64 {
+        self.log_weight_at(row, assignment.indices())
+    }
+}
+
+/// Returns an error unless a row has one item for each category or label.
 pub(crate) fn check_length(
     what: &'static str,
     each: &'static str,
@@ -305,7 +448,7 @@ fn calibrate(calibrator: &dyn Calibrate, belief: &mut [f64]) {
     calibrator.calibrate(&raw, belief);
 }
 
-/// Refuses a belief above 1 in the only category that is given: divided by its sum, it would be 1 whatever it was.
+/// Returns an error if the only given number of a belief is above 1. Divided by its sum, it would always become 1.
 fn refuse_lone_excess(label: &Label, cells: &[Option<f64>]) -> Result<()> {
     let mut given = label.categories().iter().zip(cells).filter_map(|(name, cell)| Some((name, (*cell)?)));
     match (given.next(), given.next()) {

@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// One thing wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// Bytes of the source that it is about.
     pub span: Range<usize>,
@@ -36,7 +37,7 @@ impl Diagnostic {
     /// The diagnostic with its line of `source` and a caret, as compilers show it.
     ///
     /// ```
-    /// use prsl::Diagnostic;
+    /// use prsl::lint::Diagnostic;
     ///
     /// let source = "label weather: sun, rain\nrule 0.9: rian\n";
     /// let diagnostic = Diagnostic::new(35..39, "unknown name `rian`").with_help("did you mean `rain`?");

@@ -1,19 +1,20 @@
-//! What is known of one instance.
+//! Evidence about one instance.
 
 use crate::error::{Error, Result};
+use crate::expectation::{Expectation, Given};
 use crate::model::Model;
 
-/// All we know of one instance: beliefs, observed categories, and gaps for everything not mentioned.
+/// All inputs for one instance: beliefs and observed categories. Labels that are not mentioned are missing values.
 ///
-/// Names are looked up when the evidence meets a model, and one that the model does not know is an error then:
-/// evidence about a mistyped label is never silently ignored.
+/// Names are looked up when the evidence is used with a model. Unknown names are errors then, so a mistyped label is
+/// never silently ignored.
 ///
 /// ```
 /// use prsl::{Evidence, Model};
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
 /// let evidence = Evidence::new().belief("weather", [0.1, 0.9]).observe("ground", "wet");
-/// assert_eq!(model.row(&evidence)?, [0.1, 0.9, 0.0, 1.0]);
+/// assert_eq!(model.row(&evidence)?[..], [0.1, 0.9, 0.0, 1.0]);
 /// assert!(model.row(&Evidence::new().observe("grund", "wet")).is_err());
 /// # Ok::<(), prsl::Error>(())
 /// ```
@@ -29,17 +30,17 @@ enum Known {
 }
 
 impl Evidence {
-    /// Nothing known: every label at its prior.
+    /// Evidence without any input: every label has its prior.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A classifier's distribution over a label's categories; one number is enough for a yes/no label.
+    /// Adds a classifier's distribution over a label's categories. For a yes/no label, one number suffices.
     pub fn belief(self, label: impl Into<String>, belief: impl IntoIterator<Item = f64>) -> Self {
         self.partial_belief(label, belief.into_iter().map(Some))
     }
 
-    /// A distribution with gaps, which share the remaining mass equally.
+    /// Adds a partial distribution. Missing numbers share the remaining probability equally.
     pub fn partial_belief(
         mut self,
         label: impl Into<String>,
@@ -49,14 +50,14 @@ impl Evidence {
         self
     }
 
-    /// The label is known to take this category.
+    /// Adds an observed category of a label.
     pub fn observe(mut self, label: impl Into<String>, category: impl Into<String>) -> Self {
         self.given.push((label.into(), Known::Observed(category.into())));
         self
     }
 
-    /// The evidence as one cell per category of the model, in order, `None` where nothing is said; and for each label whether
-    /// it is observed.
+    /// The evidence as one cell per category of the model, in order; `None` if nothing is given. The second list
+    /// tells for each label whether it is observed.
     pub(crate) fn cells(&self, model: &Model) -> Result<(Vec<Option<f64>>, Vec<bool>)> {
         let mut cells = vec![None; model.n_categories()];
         let mut seen = vec![false; model.labels().len()];
@@ -91,5 +92,20 @@ impl Evidence {
             }
         }
         Ok((cells, observed))
+    }
+}
+
+impl Model {
+    /// The evidence of an expectation.
+    pub fn expectation_evidence(&self, expectation: &Expectation) -> Evidence {
+        expectation.given.iter().fold(Evidence::new(), |evidence, given| match given {
+            Given::Observed(label, category) => {
+                let label = self.label(*label);
+                evidence.observe(label.name(), label.category(*category))
+            }
+            Given::Belief(label, belief) => {
+                evidence.belief(self.label(*label).name(), belief.iter().copied())
+            }
+        })
     }
 }

@@ -1,28 +1,29 @@
-//! Unit tests of a rule base: evidence, and what must follow from it.
+//! Expectations: evidence, and the answer that a model has to give.
 
 use crate::formula::{Atom, Formula};
 use crate::label::{CategoryId, LabelId};
 
-/// `expect EVIDENCE => CONDITION`: everything the evidence does not mention stays at its prior.
+/// `expect EVIDENCE => CONDITION`. Labels that the evidence does not mention have their prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expectation {
-    /// What is given.
+    /// The evidence.
     pub given: Vec<Given>,
-    /// What must follow.
+    /// The required answer.
     pub condition: Condition,
 }
 
-/// One piece of an expectation's evidence.
+/// One part of an expectation's evidence.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Given {
-    /// The label is observed to take this category.
+    /// The label is observed to have this category.
     Observed(LabelId, CategoryId),
     /// A belief over the label's categories.
     Belief(LabelId, Vec<f64>),
 }
 
 impl Given {
-    /// The label it speaks about.
+    /// The label that it is about.
     pub fn label(&self) -> LabelId {
         match self {
             Given::Observed(label, _) | Given::Belief(label, _) => *label,
@@ -30,19 +31,21 @@ impl Given {
     }
 }
 
-/// What an expectation demands.
+/// The condition of an expectation.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Condition {
-    /// The marginal probability of an atom compares like this.
+    /// A comparison of the marginal probability of an atom.
     Marginal(Atom, Comparison),
-    /// The probability of a formula compares like this.
+    /// A comparison of the probability of a formula.
     Formula(Formula, Comparison),
-    /// The most probable joint explanation agrees with all of these.
+    /// The most probable assignment satisfies all of these atoms.
     Mpe(Vec<Atom>),
 }
 
-/// How a probability compares with a number.
+/// A comparison of a probability with a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Comparison {
     /// `> x`
     Greater(f64),
@@ -56,13 +59,13 @@ pub enum Comparison {
     Near {
         /// The number.
         value: f64,
-        /// How far the probability may be from it.
+        /// Maximum distance from the number.
         tolerance: f64,
     },
 }
 
 impl Comparison {
-    /// Whether `probability` passes.
+    /// Whether `probability` satisfies the comparison.
     pub fn admits(self, probability: f64) -> bool {
         match self {
             Comparison::Greater(x) => probability > x,

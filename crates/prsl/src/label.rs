@@ -1,13 +1,15 @@
 //! Labels: the questions, and the categories that may answer them.
 
-use std::fmt;
+use std::collections::HashSet;
 
-use crate::calibrate::Calibrator;
+use crate::calibrator::Calibrator;
+use crate::distribution::SUM_TOLERANCE;
+use crate::error::{CalibrationProblem, Error, Result};
 
 /// Position of a label in its model, from 0.
 ///
-/// Ids are like indices of slices. Functions that return a part of a model panic if an id is not one of that model; functions that return a
-/// [`Result`](crate::Result) return an error.
+/// Ids are like indices into a slice. Functions that return a part of a model panic if the model does not have the id. Functions that
+/// return a [`Result`](crate::Result) return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
 
@@ -34,9 +36,9 @@ pub(crate) use index_newtype;
 index_newtype!(LabelId);
 index_newtype!(CategoryId);
 
-/// The outside source of beliefs about one label: a camera model, a shoe sensor, a text classifier.
+/// The source of beliefs about one label: a camera model, a shoe sensor, a text classifier.
 ///
-/// prsl never trains it and never runs it; the name tells people whose beliefs they are looking at.
+/// prsl neither trains nor runs it. The name says whose beliefs they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classifier {
     name: String,
@@ -101,7 +103,7 @@ impl Label {
         self
     }
 
-    /// The same label without a prior of its own: uniform.
+    /// The same label with a uniform prior.
     pub fn without_prior(mut self) -> Self {
         self.prior = None;
         self
@@ -119,7 +121,7 @@ impl Label {
         self
     }
 
-    /// The same label without a classifier and its calibrator: only its prior and the rules speak about it.
+    /// The same label without a classifier and calibrator: its belief is always its prior.
     pub fn latent(mut self) -> Self {
         self.classifier = None;
         self.calibrator = Calibrator::Identity;
@@ -146,7 +148,7 @@ impl Label {
         self.categories.iter().position(|category| category == name).map(CategoryId::new)
     }
 
-    /// How many categories it has, at least 2.
+    /// The number of categories, at least 2.
     pub fn n_categories(&self) -> usize {
         self.categories.len()
     }
@@ -156,12 +158,12 @@ impl Label {
         self.categories.len() == 2 && self.categories[0] == YES && self.categories[1] == NO
     }
 
-    /// The prior as written, `None` if it was left to be uniform.
+    /// The prior that was set, `None` if it is uniform.
     pub fn prior(&self) -> Option<&[f64]> {
         self.prior.as_deref()
     }
 
-    /// The prior that inference uses: as written, or uniform.
+    /// The prior that inference uses: the one that was set, or uniform.
     pub fn prior_or_uniform(&self) -> Vec<f64> {
         match &self.prior {
             Some(prior) => prior.clone(),
@@ -169,20 +171,70 @@ impl Label {
         }
     }
 
-    /// Where its beliefs come from; `None` for a latent label.
+    /// The source of its beliefs; `None` for a latent label.
     pub fn classifier(&self) -> Option<&Classifier> {
         self.classifier.as_ref()
     }
 
-    /// What its classifier's beliefs go through before inference.
+    /// The map that is applied to its classifier's beliefs before inference.
     pub fn calibrator(&self) -> &Calibrator {
         &self.calibrator
     }
-}
 
-impl fmt::Display for Label {
-    /// The label as in a model file, without the keyword: `feet: gait, standing`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::text::print::label(self))
+    /// Checks that the label is well formed: names, number of categories, calibrator, prior.
+    pub(crate) fn check(&self) -> Result<()> {
+        let name = || self.name.clone();
+        if self.name.is_empty() {
+            return Err(Error::EmptyName { what: "a label".to_owned() });
+        }
+        if self.n_categories() < 2 {
+            return Err(Error::TooFewCategories { label: name(), n: self.n_categories() });
+        }
+        let mut seen = HashSet::new();
+        for category in &self.categories {
+            if category.is_empty() {
+                return Err(Error::EmptyName { what: format!("a category of label `{}`", self.name) });
+            }
+            if !seen.insert(category) {
+                return Err(Error::DuplicateCategory { label: name(), category: category.clone() });
+            }
+        }
+        if self.classifier.as_ref().is_some_and(|classifier| classifier.name().is_empty()) {
+            return Err(Error::EmptyName { what: format!("the classifier of label `{}`", self.name) });
+        }
+        self.check_calibrator().map_err(|problem| Error::Calibrator { label: name(), problem })?;
+        self.prior.as_ref().map_or(Ok(()), |prior| self.check_distribution("prior", prior))
+    }
+
+    /// Checks that the calibrator suits the label.
+    pub(crate) fn check_calibrator(&self) -> Result<(), CalibrationProblem> {
+        if self.classifier.is_none() && self.calibrator != Calibrator::Identity {
+            return Err(CalibrationProblem::Latent);
+        }
+        self.calibrator.find_problem(self.n_categories())
+    }
+
+    /// Checks that a "prior" or "belief" is a distribution over the categories.
+    pub(crate) fn check_distribution(&self, what: &'static str, values: &[f64]) -> Result<()> {
+        let label = || self.name.clone();
+        if values.len() != self.n_categories() {
+            let wanted = self.n_categories();
+            return Err(Error::Length { what, label: label(), given: values.len(), wanted });
+        }
+        for (category, &value) in self.categories.iter().zip(values) {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(Error::NotAProbability {
+                    what,
+                    label: label(),
+                    category: category.clone(),
+                    value,
+                });
+            }
+        }
+        let sum: f64 = values.iter().sum();
+        if (sum - 1.0).abs() > SUM_TOLERANCE {
+            return Err(Error::Sum { what, label: label(), sum });
+        }
+        Ok(())
     }
 }

@@ -3,61 +3,48 @@
 #![doc = include_str!("../docs/language.md")]
 #![forbid(unsafe_code)]
 
+mod assignment;
 mod belief;
-mod calibrate;
+pub mod calibrate;
+mod calibrator;
 mod combination;
 mod diagnostic;
+mod distribution;
 mod error;
 mod evidence;
 mod expectation;
-mod explain;
-mod export;
+pub mod explain;
+pub mod export;
 mod formula;
-mod infer;
+pub mod infer;
 mod json;
 mod label;
 pub mod learn;
 pub mod lint;
-pub mod log_space;
+mod log_space;
+mod logic;
 pub mod metrics;
-mod model;
+pub mod model;
 mod names;
 mod noisy_or;
+mod notation;
 mod posterior;
 mod rule;
 mod sentence;
 pub mod simulate;
+mod syntax;
 mod text;
 
-pub use belief::{BeliefMatrix, BeliefOrigin, Normalize, SUM_TOLERANCE};
-pub use calibrate::{
-    CALIBRATION_ERROR_BINS, CONFUSION_ROWS, Calibrate, CalibrationData, CalibrationMethod,
-    CalibrationProblem, Calibrator, Confusion, DIRICHLET_RIDGE, Dirichlet, FOLDS, INTERCEPT_RIDGE,
-    ISOTONIC_ROWS, Isotonic, MAX_PARAMETER, RIDGE, SMOOTH,
-};
-pub use combination::Combination;
-pub use diagnostic::{Diagnostic, Diagnostics, nearest};
+pub use assignment::Assignment;
+pub use belief::{BeliefMatrix, Instance, Normalize, Row};
 pub use error::{Error, Result};
 pub use evidence::Evidence;
-pub use expectation::{Comparison, Condition, Expectation, Given};
-pub use explain::{
-    Became, CategoryExplanation, Change, Choice, Explainer, Explanation, Influence, JointExplanation,
-    LabelExplanation, MOVED, RuleExplanation, RuleKind,
-};
-pub use export::{ExportFormat, export, export_uai_names, export_within};
-pub use formula::{Atom, Bound, Formula, MAX_DEPTH, Node, NodeId};
-pub use infer::engines;
-pub use infer::{
-    BranchAndBound, Cost, Decoded, Enumeration, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree,
-    Limits, Loopy, LoopySettings, MAX_EXPLANATION_WORK, MAX_WORK, MarginalEngine, MaxProductTree, Sampler,
-    Samples, Sampling, Schedule, SearchLimits,
-};
-pub use json::json_schema;
-pub use label::{CategoryId, Classifier, Label, LabelId, NO, YES};
+pub use explain::{Explainer, Explanation};
+pub use formula::Formula;
+pub use infer::{BranchAndBound, Engines, JunctionTree, Limits, Loopy};
+pub use label::{CategoryId, Label, LabelId};
 pub use model::{Model, ModelBuilder};
-pub use noisy_or::{Inhibition, NoisyOr};
-pub use posterior::{
-    Engine, MostProbable, Posterior, Posteriors, RankedExplanations, SearchEnd, Status, Stopped,
-};
+pub use noisy_or::NoisyOr;
+pub use posterior::{Engine, MostProbable, Posterior, Posteriors, Status};
 pub use rule::{Body, Rule, RuleId};
-pub use text::{Document, MAX_BYTES, format};
+pub use text::Document;

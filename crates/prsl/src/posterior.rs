@@ -1,29 +1,32 @@
-//! What inference answers.
+//! Answers of inference.
 
 use std::fmt;
 
+use crate::assignment::Assignment;
+use crate::error::{Error, Result};
 use crate::label::LabelId;
+use crate::logic::impossible;
 use crate::model::Model;
 use crate::rule::RuleId;
 
-/// Which engine gave an answer.
+/// The engine that gave an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
-    /// Sum over all assignments.
+    /// The sum over all assignments.
     Enumeration,
-    /// Exact propagation along a tree of small tables.
+    /// Exact inference on a junction tree.
     JunctionTree,
-    /// Approximate propagation along the rules themselves.
+    /// Approximate inference by loopy belief propagation.
     Loopy,
-    /// A search for the most probable explanation that proves what it finds.
+    /// A search for most probable assignments, with a proof of optimality.
     BranchAndBound,
-    /// Samples of one label at a time, given all others.
+    /// Gibbs sampling: one label at a time, given all others.
     Gibbs,
 }
 
 impl Engine {
-    /// The name in tables: `junction_tree`.
+    /// The name in tables, such as `junction_tree`.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Enumeration => "enumeration",
@@ -35,27 +38,27 @@ impl Engine {
     }
 }
 
-/// How inference came to its end.
+/// How inference ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Stopped {
     /// The answer is exact up to rounding.
     Exact,
-    /// Exact but for digits lost to rounding, and too large to be done again without that loss.
+    /// Exact inference that lost digits to rounding. Repeating it without this loss would exceed the limits.
     Imprecise {
         /// The largest relative difference between sums that should be equal.
         error: f64,
     },
-    /// Messages came to rest.
+    /// Messages converged.
     Converged {
-        /// How often every rule spoke.
+        /// Number of sweeps. Every rule sends its messages once per sweep.
         sweeps: usize,
         /// The largest change of a marginal in the last sweep.
         residual: f64,
     },
-    /// Messages still changed when the limit was reached.
+    /// Messages still changed when the sweep limit was reached.
     NotConverged {
-        /// How often every rule spoke.
+        /// Number of sweeps. Every rule sends its messages once per sweep.
         sweeps: usize,
         /// The largest change of a marginal in the last sweep.
         residual: f64,
@@ -63,12 +66,12 @@ pub enum Stopped {
 }
 
 impl Stopped {
-    /// Whether the answer is what the engine aims at, rather than what it had when its limit was reached.
+    /// Whether inference finished, instead of stopping at a limit or losing digits.
     pub fn is_final(self) -> bool {
         !matches!(self, Stopped::NotConverged { .. } | Stopped::Imprecise { .. })
     }
 
-    /// The largest change of a marginal in the last sweep, 0 if the answer is exact.
+    /// The largest change of a marginal in the last sweep; 0 if the answer is exact.
     pub fn residual(self) -> f64 {
         match self {
             Stopped::Exact | Stopped::Imprecise { .. } => 0.0,
@@ -76,7 +79,7 @@ impl Stopped {
         }
     }
 
-    /// How often every rule spoke, 0 if the answer is exact.
+    /// Number of sweeps; 0 if the answer is exact.
     pub fn sweeps(self) -> usize {
         match self {
             Stopped::Exact | Stopped::Imprecise { .. } => 0,
@@ -85,27 +88,28 @@ impl Stopped {
     }
 }
 
-/// How a row came out, worst last.
+/// The status of a row's answer, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Status {
-    /// What was asked for.
+    /// The answer is complete.
     Ok,
-    /// Perhaps not the most probable explanation.
+    /// The assignment is not proven to be the most probable one.
     NotProven,
-    /// Perhaps not the most probable explanation, since the time limit ended the search: another run may find another.
+    /// The assignment is not proven, because the time limit ended the search. Another run may find another one.
     TimeLimit,
-    /// Loopy propagation had not come to rest.
+    /// Loopy propagation did not converge.
     NotConverged,
-    /// Digits are lost.
+    /// The answer has lost digits to rounding.
     Imprecise,
-    /// No possible explanation was found, nor was it proven that there is none.
+    /// No possible assignment was found, and it was not proven that there is none.
     NotFound,
-    /// The hard rules exclude the row.
+    /// Rules and evidence exclude every assignment.
     Impossible,
 }
 
 impl Status {
-    /// All of them, worst last.
+    /// All statuses, worst last.
     pub const ALL: [Status; 7] = [
         Status::Ok,
         Status::NotProven,
@@ -116,7 +120,7 @@ impl Status {
         Status::Impossible,
     ];
 
-    /// The name in tables: `not_proven`.
+    /// The name in tables, such as `not_proven`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Ok => "ok",
@@ -130,7 +134,7 @@ impl Status {
     }
 }
 
-/// The updated belief of every label for one instance.
+/// The posterior distribution of every label for one instance.
 ///
 /// ```
 /// use prsl::{Evidence, Model};
@@ -161,36 +165,36 @@ impl Posterior {
         &self.marginals[self.model.block(label)]
     }
 
-    /// All marginals one after the other, in the model's order.
+    /// All marginals in one slice, in the model's order.
     pub fn marginals(&self) -> &[f64] {
         &self.marginals
     }
 
-    /// ln Z: how probable it is, given the beliefs, that all rules hold, typical combinations counted 1 + w times. From loopy propagation it is the Bethe value, which
-    /// may be too small or too large.
+    /// ln Z: the log probability that all rules hold, given the beliefs. Typical combinations of weight w count 1 + w
+    /// times. Loopy propagation returns the Bethe approximation, which may be too small or too large.
     pub fn log_evidence(&self) -> f64 {
         self.log_evidence
     }
 
-    /// P(rule holds | all other rules hold, evidence): small where everything else speaks against the rule. Typical
-    /// combinations have no say in it.
+    /// P(rule holds | all other rules hold, evidence). It is small if the evidence and the other rules contradict the
+    /// rule. Typical combinations are ignored.
     pub fn agreement(&self, rule: RuleId) -> f64 {
         self.agreement[rule.index()]
     }
 
-    /// Which engine gave the answer.
+    /// The engine that gave the answer.
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// How it came to its end.
+    /// How inference ended.
     pub fn stopped(&self) -> Stopped {
         self.stopped
     }
 }
 
 impl fmt::Display for Posterior {
-    /// A line per label: its categories with their probabilities.
+    /// One line per label: its categories with their probabilities.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use unicode_width::UnicodeWidthStr;
         let widest = self.model.labels().iter().map(|label| label.name().width()).max().unwrap_or(0);
@@ -212,43 +216,43 @@ pub struct Posteriors {
     pub(crate) marginals: Vec<f64>,
     pub(crate) log_evidence: Vec<f64>,
     pub(crate) engine: Engine,
-    /// How each row came to its end; empty if all are exact.
+    /// How inference ended for each row; empty if all rows are exact.
     pub(crate) stopped: Vec<Stopped>,
 }
 
 impl Posteriors {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.log_evidence.len()
     }
 
-    /// Whether the row's evidence leaves any assignment possible; if not, its marginals mean nothing.
+    /// Whether rules and evidence allow any assignment of the row.
     pub fn is_possible(&self, row: usize) -> bool {
         self.log_evidence[row] > f64::NEG_INFINITY
     }
 
-    /// The marginals of a row: a number per category, in the model's order; `None` if it is impossible.
+    /// The marginals of a row, one number per category in the model's order; `None` if the row is impossible.
     pub fn marginals(&self, row: usize) -> Option<&[f64]> {
         let width = self.model.n_categories();
         self.is_possible(row).then(|| &self.marginals[row * width..(row + 1) * width])
     }
 
-    /// ln Z of a row, −∞ if it is impossible.
+    /// ln Z of a row; −∞ if it is impossible.
     pub fn log_evidence(&self, row: usize) -> f64 {
         self.log_evidence[row]
     }
 
-    /// Which engine gave the answers.
+    /// The engine that gave the answers.
     pub fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// How a row came to its end.
+    /// How inference ended for a row.
     pub fn stopped(&self, row: usize) -> Stopped {
         self.stopped.get(row).copied().unwrap_or(Stopped::Exact)
     }
 
-    /// How a row came out.
+    /// The status of a row.
     pub fn status(&self, row: usize) -> Status {
         match self.stopped(row) {
             _ if !self.is_possible(row) => Status::Impossible,
@@ -259,74 +263,78 @@ impl Posteriors {
     }
 }
 
-/// A joint explanation: one category for every label, and how much weight it has.
+/// A complete assignment found by an engine, with its weight.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MostProbable {
-    /// The category of every label, as positions in the labels' lists.
-    pub assignment: Vec<usize>,
+    /// The category of every label.
+    pub assignment: Assignment,
     /// ln of the product of its beliefs and rule weights, and of the factor of typical combinations.
     pub log_weight: f64,
-    /// No other explanation has a `log_weight` larger by more than this: 0 if that was proven, `None` if nothing is
-    /// known about it. Among the n best explanations, those listed before it aside.
+    /// Upper bound on how much the `log_weight` of any other assignment is larger. It is 0 if the assignment is
+    /// proven optimal, and `None` if there is no bound. For the n best assignments, those listed earlier are
+    /// excepted.
     pub gap: Option<f64>,
-    /// Which engine found it.
+    /// The engine that found it.
     pub engine: Engine,
 }
 
 impl MostProbable {
-    /// An explanation that is proven to be the best (or the best after those listed before it).
+    /// An assignment that is proven to be the best, or the best after those listed before it.
     pub(crate) fn proven(assignment: Vec<usize>, log_weight: f64, engine: Engine) -> Self {
+        let assignment = Assignment::from_indices(assignment);
         Self { assignment, log_weight, gap: Some(0.0), engine }
     }
 
-    /// Whether it is proven that no other explanation is more probable.
+    /// Whether it is proven that no other assignment is more probable.
     pub fn is_optimal(&self) -> bool {
         self.gap == Some(0.0)
     }
 }
 
-/// How the search for the explanations of a row ended.
+/// How the search for the assignments of a row ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SearchEnd {
-    /// Nothing was left to look at.
+    /// The search explored everything.
     Complete,
-    /// The limit on counted work was reached. The same model and row end here on every machine.
+    /// The work limit was reached. Work is counted, so the same model and row stop here on every machine.
     WorkLimit,
-    /// The limit on time was reached. Another run may end elsewhere.
+    /// The time limit was reached. Another run may stop elsewhere.
     TimeLimit,
-    /// The engine does not search: loopy propagation proposes an explanation and proves nothing.
+    /// The engine does not search. Loopy propagation proposes an assignment without proof.
     Proposed,
 }
 
-/// The explanations of one row, best first, and how the search for them ended.
+/// The most probable assignments of one row, best first, and how the search for them ended.
 ///
-/// All of them are possible: none has the weight 0. It reads like a slice of [`MostProbable`].
+/// All of them are possible: none has weight 0. It dereferences to a slice of [`MostProbable`].
 ///
 /// ```
-/// use prsl::{BranchAndBound, Evidence, Model, SearchEnd, Status};
+/// use prsl::infer::SearchEnd;
+/// use prsl::{BranchAndBound, Evidence, Model, Status};
 ///
 /// let model = Model::parse("label a\nlabel b\nrule 1: a -> b")?;
-/// let row = model.row(&Evidence::new().belief("a", [0.8, 0.2]).belief("b", [0.3, 0.7]))?;
-/// let found = BranchAndBound::compile(&model)?.top(&row, 5);
-/// assert_eq!(found.len(), 3); // no more are possible
+/// let evidence = Evidence::new().belief("a", [0.8, 0.2]).belief("b", [0.3, 0.7]);
+/// let found = BranchAndBound::compile(&model)?.top(&evidence, 5)?;
+/// assert_eq!(found.len(), 3); // only three are possible
 /// assert_eq!((found.end(), found.status(0)), (SearchEnd::Complete, Status::Ok));
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct RankedExplanations {
+pub struct RankedAssignments {
     list: Vec<MostProbable>,
     end: SearchEnd,
 }
 
-impl RankedExplanations {
-    /// Leaves out what has the weight 0.
+impl RankedAssignments {
+    /// Removes assignments of weight 0.
     pub(crate) fn new(mut list: Vec<MostProbable>, end: SearchEnd) -> Self {
         list.retain(|best| best.log_weight > f64::NEG_INFINITY);
         Self { list, end }
     }
 
-    /// All that are possible, or as many as were asked for.
+    /// A complete list: all possible assignments, or the requested number.
     pub(crate) fn complete(list: Vec<MostProbable>) -> Self {
         Self::new(list, SearchEnd::Complete)
     }
@@ -336,7 +344,7 @@ impl RankedExplanations {
         self.end
     }
 
-    /// How the explanation of a rank came out, counted from 0; of a rank without one, why there is none.
+    /// The status of the assignment at a rank, counted from 0. If the list is shorter, the reason why.
     pub fn status(&self, rank: usize) -> Status {
         match (self.list.get(rank), self.end) {
             (Some(best), _) if best.is_optimal() => Status::Ok,
@@ -347,13 +355,22 @@ impl RankedExplanations {
         }
     }
 
-    /// The best one, if there is any.
+    /// The best assignment, or an error with the reason why there is none.
+    pub(crate) fn best_or_error(self, model: &Model, row: &[f64]) -> Result<MostProbable> {
+        let end = self.end;
+        self.into_best().ok_or_else(|| match end {
+            SearchEnd::Complete => impossible(model, row),
+            _ => Error::NoAssignment,
+        })
+    }
+
+    /// The best assignment, if there is any.
     pub fn into_best(self) -> Option<MostProbable> {
         self.list.into_iter().next()
     }
 }
 
-impl std::ops::Deref for RankedExplanations {
+impl std::ops::Deref for RankedAssignments {
     type Target = [MostProbable];
 
     fn deref(&self) -> &[MostProbable] {
@@ -361,7 +378,16 @@ impl std::ops::Deref for RankedExplanations {
     }
 }
 
-impl IntoIterator for RankedExplanations {
+impl<'a> IntoIterator for &'a RankedAssignments {
+    type Item = &'a MostProbable;
+    type IntoIter = std::slice::Iter<'a, MostProbable>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}
+
+impl IntoIterator for RankedAssignments {
     type Item = MostProbable;
     type IntoIter = std::vec::IntoIter<MostProbable>;
 

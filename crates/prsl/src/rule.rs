@@ -1,16 +1,17 @@
 //! Rules: a formula or a noisy-or, with the probability that it holds.
 
+use crate::assignment::Assignment;
 use crate::formula::Formula;
 use crate::infer::outcome::Outcome;
 use crate::label::{LabelId, index_newtype};
 use crate::noisy_or::NoisyOr;
 
-/// Position of a rule in its model, from 0; people count from 1.
+/// The position of a rule in its model, from 0. Messages count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(u32);
 index_newtype!(RuleId);
 
-/// What a rule says.
+/// The statement of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     /// True or false for every assignment.
@@ -19,16 +20,16 @@ pub enum Body {
     NoisyOr(NoisyOr),
 }
 
-/// A statement about the labels, and how sure we are of it.
+/// A statement about labels, with the probability p that it holds.
 ///
-/// A rule weighs an assignment y by
+/// A rule multiplies the weight of an assignment y by
 ///
 /// ```text
 /// φ(y) = p (1 − Q(y)) + (1 − p) Q(y)
 /// ```
 ///
-/// where Q(y) is the probability that the rule stays silent: ∏ q for a noisy-or; for a formula 0 if it holds and
-/// 1 if it does not.
+/// Q(y) is the silence: the probability that the assignment does not make the rule true. It is ∏ q for a noisy-or.
+/// For a formula it is 0 if the formula holds and 1 if not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     name: Option<String>,
@@ -61,13 +62,13 @@ impl Rule {
         self
     }
 
-    /// The same rule, which learning leaves as it is, or not.
+    /// The same rule, fixed or not. Learning does not change fixed rules.
     pub fn fixed(mut self, is_fixed: bool) -> Self {
         self.is_fixed = is_fixed;
         self
     }
 
-    /// Whether learning leaves it as it is, even where rules are learned anew.
+    /// Whether learning keeps the rule unchanged, even if it replaces the other rules.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
@@ -82,12 +83,12 @@ impl Rule {
         self.probability
     }
 
-    /// What it says.
+    /// The statement.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// The formula, unless it is a noisy-or.
+    /// The formula; `None` for a noisy-or.
     pub fn formula(&self) -> Option<&Formula> {
         match &self.body {
             Body::Formula(formula) => Some(formula),
@@ -95,7 +96,7 @@ impl Rule {
         }
     }
 
-    /// The labels it speaks about, each once, in order of appearance.
+    /// The labels that it is about, each once, in order of appearance.
     pub fn scope(&self) -> Vec<LabelId> {
         match &self.body {
             Body::Formula(formula) => formula.scope(),
@@ -103,7 +104,7 @@ impl Rule {
         }
     }
 
-    /// How many nodes or categories are looked at to weigh an assignment.
+    /// Number of nodes or categories evaluated per assignment.
     pub(crate) fn n_parts(&self) -> usize {
         match &self.body {
             Body::Formula(formula) => formula.nodes().len(),
@@ -111,42 +112,55 @@ impl Rule {
         }
     }
 
-    /// The probabilities Q(y) that the rule stays silent under an assignment, and 1 − Q(y) that it fires.
-    pub fn outcome(&self, assignment: &[usize]) -> [f64; 2] {
+    /// The probabilities that the rule is silent, Q(y), and that it has fired, 1 − Q(y), under an assignment.
+    pub fn outcome(&self, assignment: &Assignment) -> [f64; 2] {
+        self.outcome_at(assignment.indices())
+    }
+
+    pub(crate) fn outcome_at(&self, assignment: &[usize]) -> [f64; 2] {
         match &self.body {
-            Body::Formula(formula) if formula.holds(assignment) => [0.0, 1.0],
+            Body::Formula(formula) if formula.holds_at(assignment) => [0.0, 1.0],
             Body::Formula(_) => [1.0, 0.0],
-            Body::NoisyOr(noisy_or) => noisy_or.outcome(assignment),
+            Body::NoisyOr(noisy_or) => noisy_or.outcome_at(assignment),
         }
     }
 
-    /// φ(y): what the rule multiplies the weight of an assignment by.
-    pub fn weight(&self, assignment: &[usize]) -> f64 {
-        let [silent, fired] = self.outcome(assignment);
+    /// φ(y): the factor of the weight of an assignment.
+    pub fn weight(&self, assignment: &Assignment) -> f64 {
+        self.weight_at(assignment.indices())
+    }
+
+    pub(crate) fn weight_at(&self, assignment: &[usize]) -> f64 {
+        let [silent, fired] = self.outcome_at(assignment);
         self.probability * fired + (1.0 - self.probability) * silent
     }
 
-    /// ln φ(y), also where φ(y) is too small for a number; −∞ only where the rule excludes the assignment.
+    /// ln φ(y), even if φ(y) underflows. It is −∞ only if the rule excludes the assignment.
     ///
     /// ```
-    /// use prsl::{Model, RuleId};
+    /// use prsl::{Assignment, Model, RuleId};
     ///
     /// let model = Model::parse("label a\nlabel b\nnoisy_or 0: a 1e-200, b 1e-200")?;
     /// let rule = model.rule(RuleId::new(0));
-    /// assert_eq!(rule.weight(&[0, 0]), 0.0); // 1e-400
-    /// assert!((rule.log_weight(&[0, 0]) - 2.0 * 1e-200f64.ln()).abs() < 1e-9);
+    /// let both = Assignment::from_indices([0, 0]);
+    /// assert_eq!(rule.weight(&both), 0.0); // 1e-400
+    /// assert!((rule.log_weight(&both) - 2.0 * 1e-200f64.ln()).abs() < 1e-9);
     /// # Ok::<(), prsl::Error>(())
     /// ```
-    pub fn log_weight(&self, assignment: &[usize]) -> f64 {
+    pub fn log_weight(&self, assignment: &Assignment) -> f64 {
+        self.log_weight_at(assignment.indices())
+    }
+
+    pub(crate) fn log_weight_at(&self, assignment: &[usize]) -> f64 {
         self.precise_outcome(assignment).log_weight([1.0 - self.probability, self.probability])
     }
 
-    /// The same as [`Self::outcome`], without underflow.
+    /// Like [`Self::outcome`], without underflow.
     pub(crate) fn precise_outcome(&self, assignment: &[usize]) -> Outcome {
         let log_silence = || match &self.body {
             Body::Formula(_) => f64::NEG_INFINITY,
             Body::NoisyOr(noisy_or) => noisy_or.log_silence(assignment),
         };
-        Outcome::new(self.outcome(assignment), log_silence)
+        Outcome::new(self.outcome_at(assignment), log_silence)
     }
 }

@@ -1,4 +1,4 @@
-//! Models and beliefs drawn at random, to try things out at any size.
+//! Random models and beliefs of any size.
 
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::noisy_or::{Inhibition, NoisyOr};
 use crate::rule::{Body, Rule};
 
-/// The simulation study of the paper: what is drawn, and how much of it.
+/// The simulation study of the paper: its distributions and sizes.
 ///
 /// ```text
 /// labels    2, 3 or 4 categories each
@@ -32,13 +32,13 @@ use crate::rule::{Body, Rule};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Simulation {
-    /// How many labels.
+    /// Number of labels.
     pub n_labels: usize,
-    /// How many rules.
+    /// Number of rules.
     pub n_rules: usize,
-    /// How many rows of beliefs.
+    /// Number of rows of beliefs.
     pub n_rows: usize,
-    /// Another seed draws another model and other rows.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
@@ -49,21 +49,24 @@ impl Default for Simulation {
     }
 }
 
-/// Fewest and most categories of a label.
+/// Minimum and maximum number of categories of a label.
 const CATEGORIES: std::ops::RangeInclusive<usize> = 2..=4;
-/// Fewest and most categories that a rule names, where there are as many.
+/// Minimum and maximum number of categories that a rule names, if there are enough.
 const NAMED: std::ops::RangeInclusive<usize> = 2..=5;
-/// Categories times rules up to which all categories are shuffled for each rule: a few seconds. Larger models are drawn
-/// in another way, so that smaller ones stay what they ever were.
+/// Maximum product of categories and rules for which each rule shuffles all categories. This takes a few seconds.
+/// Larger models are drawn by another method; changing the method for smaller ones would change their models.
 const MAX_SHUFFLED: f64 = 4e8;
-/// The most labels, rules, and numbers in all rows together.
+/// Maximum numbers of labels, of rules, and of values in all rows.
 const LIMITS: [f64; 3] = [1e6, 1e6, 1e9];
 
 impl Simulation {
     /// Draws a model and rows of beliefs for it.
     pub fn draw(&self) -> Result<(Model, BeliefMatrix)> {
         self.check()?;
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        self.draw_from(&mut ChaCha8Rng::seed_from_u64(self.seed))
+    }
+
+    fn draw_from(&self, rng: &mut ChaCha8Rng) -> Result<(Model, BeliefMatrix)> {
         let sizes: Vec<usize> = (0..self.n_labels).map(|_| rng.random_range(CATEGORIES)).collect();
         let all: Vec<(usize, usize)> =
             sizes.iter().enumerate().flat_map(|(label, &size)| (0..size).map(move |c| (label, c))).collect();
@@ -74,7 +77,7 @@ impl Simulation {
             builder = builder.add_label(Label::new(format!("L{label}"), categories));
         }
         for _ in 0..self.n_rules {
-            let body = Body::NoisyOr(noisy_or(&all, is_large, &mut rng));
+            let body = Body::NoisyOr(noisy_or(&all, is_large, rng));
             builder = builder.add_rule(Rule::new(1.0, body));
         }
         let model = builder.build()?;
@@ -87,7 +90,7 @@ impl Simulation {
         Ok((model, rows))
     }
 
-    /// The most memory that the rows take, in bytes.
+    /// Maximum memory of the rows, in bytes.
     pub fn max_bytes(&self) -> f64 {
         self.n_rows as f64 * self.n_labels as f64 * (*CATEGORIES.end() * size_of::<f64>()) as f64
     }
@@ -114,9 +117,9 @@ impl Simulation {
     }
 }
 
-/// A noisy-or over some of these categories. The density 2(1 − x) is that of 1 − √u for a uniform u.
+/// A noisy-or over random categories. The density 2(1 − x) is that of 1 − √u for uniform u.
 fn noisy_or(categories: &[(usize, usize)], is_large: bool, rng: &mut ChaCha8Rng) -> NoisyOr {
-    let drawn = if is_large { a_few(categories, rng) } else { first_shuffled(categories, rng) };
+    let drawn = if is_large { sample_distinct(categories, rng) } else { first_shuffled(categories, rng) };
     let mut inhibitions = Vec::with_capacity(drawn.len());
     for (label, category) in drawn {
         inhibitions.push(Inhibition {
@@ -128,7 +131,7 @@ fn noisy_or(categories: &[(usize, usize)], is_large: bool, rng: &mut ChaCha8Rng)
     NoisyOr::new(inhibitions)
 }
 
-/// Some categories, from all of them in random order.
+/// Random categories, taken from a shuffled list of all.
 fn first_shuffled(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<(usize, usize)> {
     let mut drawn = categories.to_vec();
     drawn.shuffle(rng);
@@ -136,8 +139,27 @@ fn first_shuffled(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<(u
     drawn
 }
 
-/// The same in time that does not depend on how many there are.
-fn a_few(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<(usize, usize)> {
+/// Random categories, in time that does not depend on the number of all categories.
+fn sample_distinct(categories: &[(usize, usize)], rng: &mut ChaCha8Rng) -> Vec<(usize, usize)> {
     let n = rng.random_range(NAMED).min(categories.len());
     sample(rng, categories.len(), n).into_iter().map(|place| categories[place]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shuffling all categories for every rule took time proportional to labels times rules.
+    #[test]
+    fn the_work_of_drawing_is_bounded() {
+        let n_words = |n: usize| {
+            let mut rng = ChaCha8Rng::seed_from_u64(1);
+            let simulation = Simulation { n_labels: n, n_rules: n, n_rows: 2, seed: 1 };
+            simulation.draw_from(&mut rng).expect("it can be drawn");
+            rng.get_word_pos() as f64
+        };
+        // A number takes two words. Rows have up to four categories per label, and rules up to five numbers.
+        assert!(n_words(5000) <= 2.0 * MAX_SHUFFLED, "{}", n_words(5000));
+        assert!(n_words(20_000) <= 50.0 * 20_000.0, "{}", n_words(20_000));
+    }
 }

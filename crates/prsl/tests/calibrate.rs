@@ -1,12 +1,17 @@
 //! Calibrators: their answers are distributions, their fits do not make things worse, their gradients are right.
 
 use proptest::prelude::*;
-use prsl::{
-    BeliefMatrix, BeliefOrigin, Calibrate, CalibrationData, CalibrationMethod, Calibrator, Confusion,
-    Dirichlet, Document, Error, Evidence, Isotonic, Model, SMOOTH, lint,
+use prsl::calibrate::{
+    BeliefOrigin, Calibrate, CalibrationData, CalibrationMethod, Calibrator, Confusion, Dirichlet, Isotonic,
 };
+use prsl::{BeliefMatrix, Document, Error, Evidence, Model, lint};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// Beliefs are moved into [SMOOTH, 1 − SMOOTH] before their logarithm is taken.
+const SMOOTH: f64 = 1e-3;
+/// The ridge penalty of Dirichlet calibration.
+const DIRICHLET_RIDGE: f64 = 1.0;
 
 fn apply(calibrator: &dyn Calibrate, belief: &[f64]) -> Vec<f64> {
     let mut out = vec![f64::NAN; belief.len()];
@@ -225,7 +230,7 @@ fn fits_are_where_the_objective_is_flat() {
     }
     for (i, (slope, parameter)) in gradient.iter().zip(dirichlet.parameters()).enumerate() {
         let identity = f64::from(u8::from(i < 9 && i % 4 == 0));
-        let slope = slope + prsl::DIRICHLET_RIDGE * (parameter - identity);
+        let slope = slope + DIRICHLET_RIDGE * (parameter - identity);
         assert!(slope.abs() < 1e-4, "{i}: {slope}");
     }
 }
@@ -364,7 +369,7 @@ proptest! {
         let model = model_with(calibrator);
         let text = model.to_string();
         prop_assert_eq!(&Model::parse(&text).unwrap(), &model);
-        prop_assert_eq!(&prsl::format(&text).unwrap(), &text);
+        prop_assert_eq!(&Document::format(&text).unwrap(), &text);
         let json = model.to_json();
         prop_assert_eq!(&Model::from_json(&json).unwrap(), &model);
         prop_assert_eq!(Model::from_json(&json).unwrap().to_json(), json);
@@ -402,8 +407,8 @@ calibrate fire isotonic [0:0.01 0.3:0.2 1:0.9; 0:0.1 1:0.99]
     let model = Model::parse(text).unwrap();
     assert_eq!(model.to_string(), text);
     let loose = text.replace("; ", ";\n  ").replace(':', " : ").replace("hands :", "hands:");
-    assert_eq!(prsl::format(&Model::parse(&loose).unwrap().to_string()).unwrap(), text);
-    assert!(prsl::format(&loose).unwrap().contains("[0:0.01 0.3:0.2 1:0.9;\n    0:0.1 1:0.99]"));
+    assert_eq!(Document::format(&Model::parse(&loose).unwrap().to_string()).unwrap(), text);
+    assert!(Document::format(&loose).unwrap().contains("[0:0.01 0.3:0.2 1:0.9;\n    0:0.1 1:0.99]"));
     insta::assert_snapshot!(model.to_json());
     let document = Document::parse(&text.replace("1.2 -0.3", "-1 0")).unwrap();
     let notes: Vec<String> =

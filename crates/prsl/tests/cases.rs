@@ -3,10 +3,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use prsl::{
-    BeliefMatrix, Enumeration, Error, Explainer, Explanation, JunctionTree, MaxProductTree, Model, Normalize,
-    Posterior,
-};
+use prsl::infer::{Enumeration, MaxProductTree};
+use prsl::{BeliefMatrix, Error, Explainer, Explanation, JunctionTree, Model, Normalize, Posterior};
 
 /// What a number written without a decimal point or an exponent is allowed to differ: rounding.
 const ROUNDING: f64 = 1e-12;
@@ -85,10 +83,10 @@ impl Case {
         case
     }
 
-    fn row(&self) -> Vec<f64> {
+    fn rows(&self) -> BeliefMatrix {
         let mut rows = BeliefMatrix::new(&self.model);
         rows.push(&self.cells, Normalize::Never).unwrap_or_else(|error| panic!("{error}"));
-        rows.row(0).to_vec()
+        rows
     }
 
     fn check_posterior(&self, engine: &str, answer: Result<Posterior, Error>) {
@@ -140,7 +138,7 @@ impl Case {
             self.check_marginals("explainer", &after);
         }
         if !self.possible {
-            let name = |rule: &prsl::RuleExplanation| rule.name.clone().unwrap_or(rule.text.clone());
+            let name = |rule: &prsl::explain::RuleExplanation| rule.name.clone().unwrap_or(rule.text.clone());
             assert_eq!(explanation.conflicts().map(name).collect::<Vec<_>>(), self.conflict);
             return;
         }
@@ -168,23 +166,24 @@ fn number(text: &str) -> (f64, f64) {
 
 fn run(text: &str) {
     let case = Case::parse(text);
-    let row = case.row();
+    let rows = case.rows();
+    let row = rows.row(0);
     let tree = JunctionTree::compile(&case.model).unwrap();
-    case.check_posterior("junction tree", tree.infer_row(&row));
+    case.check_posterior("junction tree", tree.infer(&row));
     let maximum = MaxProductTree::compile(&case.model).unwrap();
-    let best = maximum.best_row(&row);
-    case.check_mpe("max-product", best.as_ref().map(|best| &best.assignment[..]));
+    let best = maximum.best(&row).ok();
+    case.check_mpe("max-product", best.as_ref().map(|best| best.assignment.indices()));
     let enumeration = match Enumeration::compile(&case.model) {
         Ok(enumeration) => Some(enumeration),
         Err(Error::TooCostly { .. }) => None,
         Err(error) => panic!("{error}"),
     };
     if let Some(enumeration) = enumeration {
-        case.check_posterior("enumeration", enumeration.infer_row(&row));
-        let best = enumeration.top(&row, 1).pop();
-        case.check_mpe("enumeration", best.as_ref().map(|best| &best.assignment[..]));
+        case.check_posterior("enumeration", enumeration.infer(&row));
+        let best = enumeration.top(&row, 1).unwrap().into_best();
+        case.check_mpe("enumeration", best.as_ref().map(|best| best.assignment.indices()));
     }
-    case.check_explanation(&Explainer::compile(&case.model).unwrap().explain_row(&row).unwrap());
+    case.check_explanation(&Explainer::compile(&case.model).unwrap().explain(&row).unwrap());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Every exact engine answers to enumeration on random small models.
 
 use proptest::prelude::*;
-use prsl::{BeliefMatrix, Enumeration, JunctionTree, Limits, MaxProductTree, Model, Normalize, Stopped};
+use prsl::infer::{Enumeration, MaxProductTree, Stopped};
+use prsl::{BeliefMatrix, JunctionTree, Limits, Model, Normalize};
 use prsl_testkit::{EXACT, close, nearly_silent, small_model};
 
 fn many(cases: u32) -> ProptestConfig {
@@ -15,8 +16,8 @@ proptest! {
     fn junction_tree_agrees_with_enumeration((model, rows) in small_model()) {
         let oracle = Enumeration::compile(&model).unwrap();
         let engine = JunctionTree::compile(&model).unwrap();
-        let expected = oracle.infer_batch(&rows);
-        let actual = engine.infer_batch(&rows);
+        let expected = oracle.infer_batch(&rows).unwrap();
+        let actual = engine.infer_batch(&rows).unwrap();
         for row in 0..rows.n_rows() {
             prop_assert_eq!(actual.is_possible(row), expected.is_possible(row), "row {} of\n{}", row, model);
             prop_assert!(
@@ -35,9 +36,9 @@ proptest! {
     fn agreement_and_cavities_agree_with_enumeration((model, rows) in small_model()) {
         let oracle = Enumeration::compile(&model).unwrap();
         let engine = JunctionTree::compile(&model).unwrap();
-        let without = engine.without_each_rule(rows.row(0))?;
+        let without = engine.without_each_rule(&rows.row(0))?;
         for rule in model.rule_ids() {
-            match (&without[rule.index()], oracle.without(rows.row(0), rule)) {
+            match (&without[rule.index()], oracle.without(&rows.row(0), rule)?) {
                 (Some(actual), Some(expected)) => {
                     for (a, e) in actual.iter().zip(&expected) {
                         prop_assert!(close(*a, *e, EXACT), "{} instead of {} without {} of\n{}", a, e, rule.index(), model);
@@ -46,7 +47,7 @@ proptest! {
                 (actual, expected) => prop_assert_eq!(actual.is_some(), expected.is_some()),
             }
         }
-        match (engine.infer_row(rows.row(0)), oracle.infer_row(rows.row(0))) {
+        match (engine.infer(&rows.row(0)), oracle.infer(&rows.row(0))) {
             (Ok(actual), Ok(expected)) => {
                 for rule in model.rule_ids() {
                     let (a, e) = (actual.agreement(rule), expected.agreement(rule));
@@ -62,8 +63,8 @@ proptest! {
     fn most_probable_explanations_agree_with_enumeration((model, rows) in small_model()) {
         let oracle = Enumeration::compile(&model).unwrap();
         let engine = MaxProductTree::compile(&model).unwrap();
-        for (row, best) in engine.best_batch(&rows).into_iter().enumerate() {
-            let expected = oracle.top(rows.row(row), 1).pop();
+        for (row, best) in engine.best_batch(&rows).unwrap().into_iter().enumerate() {
+            let expected = oracle.top(&rows.row(row), 1).unwrap().into_best();
             prop_assert_eq!(best.is_some(), expected.is_some());
             if let (Some(best), Some(expected)) = (best, expected) {
                 prop_assert!(
@@ -72,7 +73,7 @@ proptest! {
                 );
             }
         }
-        let (top, expected) = (engine.top(rows.row(0), 4), oracle.top(rows.row(0), 4));
+        let (top, expected) = (engine.top(&rows.row(0), 4).unwrap(), oracle.top(&rows.row(0), 4).unwrap());
         prop_assert_eq!(top.len(), expected.len());
         for (best, expected) in top.iter().zip(&expected) {
             prop_assert!(close(best.log_weight, expected.log_weight, EXACT), "{:?} {:?}\n{}", best, expected, model);
@@ -83,8 +84,8 @@ proptest! {
     fn a_printed_model_reads_back_as_itself((model, _) in small_model()) {
         let printed = model.to_string();
         prop_assert_eq!(&Model::parse(&printed).unwrap(), &model, "{}", printed);
-        let formatted = prsl::format(&printed).unwrap();
-        prop_assert_eq!(&prsl::format(&formatted).unwrap(), &formatted);
+        let formatted = prsl::Document::format(&printed).unwrap();
+        prop_assert_eq!(&prsl::Document::format(&formatted).unwrap(), &formatted);
         prop_assert_eq!(&Model::parse(&formatted).unwrap(), &model);
     }
 
@@ -102,10 +103,10 @@ proptest! {
             repeated.push(&cells, Normalize::Never).unwrap();
         }
         let two = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let together = two.install(|| engine.infer_batch(&repeated));
+        let together = two.install(|| engine.infer_batch(&repeated).unwrap());
         let again = JunctionTree::compile(&model).unwrap();
         for row in 0..repeated.n_rows() {
-            let alone = again.infer_batch(&repeated.slice(row..row + 1));
+            let alone = again.infer_batch(&repeated.slice(row..row + 1)).unwrap();
             prop_assert_eq!(together.log_evidence(row).to_bits(), alone.log_evidence(0).to_bits());
             let bits = |marginals: Option<&[f64]>| marginals.map(|m| m.iter().map(|p| p.to_bits()).collect::<Vec<_>>());
             prop_assert_eq!(bits(together.marginals(row)), bits(alone.marginals(0)), "{}", model);
@@ -121,7 +122,7 @@ proptest! {
             None => vague,
         };
         let vague = JunctionTree::compile(&vague.build().unwrap()).unwrap();
-        let (before, after) = (engine.infer_batch(&rows), vague.infer_batch(&rows));
+        let (before, after) = (engine.infer_batch(&rows).unwrap(), vague.infer_batch(&rows).unwrap());
         for row in 0..rows.n_rows() {
             prop_assert_eq!(before.is_possible(row), after.is_possible(row));
             let Some(marginals) = before.marginals(row) else { continue };
@@ -146,8 +147,8 @@ proptest! {
         for combination in model.typical().iter().rev() {
             builder = builder.add_typical(combination.clone());
         }
-        let reversed = JunctionTree::compile(&builder.build().unwrap()).unwrap().infer_batch(&rows);
-        let posteriors = JunctionTree::compile(&model).unwrap().infer_batch(&rows);
+        let reversed = JunctionTree::compile(&builder.build().unwrap()).unwrap().infer_batch(&rows).unwrap();
+        let posteriors = JunctionTree::compile(&model).unwrap().infer_batch(&rows).unwrap();
         for row in 0..rows.n_rows() {
             prop_assert_eq!(posteriors.is_possible(row), reversed.is_possible(row));
             for (a, b) in posteriors.marginals(row).into_iter().flatten().zip(reversed.marginals(row).into_iter().flatten()) {
@@ -167,7 +168,7 @@ proptest! {
         let (model, rows) = nearly_silent(seed, size);
         let (engine, oracle) = (JunctionTree::compile(&model)?, Enumeration::compile(&model)?);
         prop_assert!(engine.is_careful());
-        let (actual, expected) = (engine.infer_batch(&rows), oracle.infer_batch(&rows));
+        let (actual, expected) = (engine.infer_batch(&rows).unwrap(), oracle.infer_batch(&rows).unwrap());
         for row in 0..rows.n_rows() {
             prop_assert!(close(actual.log_evidence(row), expected.log_evidence(row), 10.0 * EXACT));
             for (a, b) in actual.marginals(row).unwrap().iter().zip(expected.marginals(row).unwrap()) {
@@ -200,7 +201,7 @@ proptest! {
             rows.push(&beliefs.map(|belief| [Some(belief), None]).concat(), Normalize::Never)?;
         }
         let (engine, oracle) = (JunctionTree::compile(&model)?, Enumeration::compile(&model)?);
-        let (actual, expected) = (engine.infer_batch(&rows), oracle.infer_batch(&rows));
+        let (actual, expected) = (engine.infer_batch(&rows).unwrap(), oracle.infer_batch(&rows).unwrap());
         for row in 0..rows.n_rows() {
             prop_assert_eq!(actual.is_possible(row), expected.is_possible(row));
             let (a, e) = (actual.log_evidence(row), expected.log_evidence(row));
@@ -220,11 +221,11 @@ fn rows_that_lost_digits_say_how_many() {
         if engine.is_careful() {
             continue;
         }
-        let expected = Enumeration::compile(&model).unwrap().infer_batch(&rows);
-        let actual = engine.infer_batch(&rows);
+        let expected = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
+        let actual = engine.infer_batch(&rows).unwrap();
         for row in 0..rows.n_rows() {
             assert!(actual.is_possible(row));
-            let alone = engine.infer_row(rows.row(row)).unwrap();
+            let alone = engine.infer(&rows.row(row)).unwrap();
             assert_eq!(alone.stopped(), actual.stopped(row));
             let Stopped::Imprecise { error } = actual.stopped(row) else { continue };
             n_imprecise += 1;

@@ -1,9 +1,11 @@
 //! Explanations: their numbers answer to enumeration, their wording is reviewed like code.
 
 use proptest::prelude::*;
+use prsl::explain::{Became, RuleExplanation};
+use prsl::infer::{Enumeration, MaxProductTree};
 use prsl::{
-    Became, Enumeration, Error, Evidence, Explainer, Explanation, Limits, MOVED, MaxProductTree, Model,
-    RuleExplanation,
+    Assignment, BeliefMatrix, Error, Evidence, Explainer, Explanation, LabelId, Limits, Model, Normalize,
+    Row, RuleId,
 };
 use prsl_testkit::{EXACT, close, small_model};
 
@@ -173,20 +175,25 @@ fn undecided_evidence_is_no_conflict() {
 }
 
 #[test]
-fn rows_of_the_wrong_shape_are_errors() {
+fn rows_of_another_model_are_errors() {
     let model = Model::parse("label a\nlabel b: x, y, z\nrule 0.9: a -> x").unwrap();
     let explainer = Explainer::compile(&model).unwrap();
-    let message = |row: &[f64]| explainer.explain_row(row).unwrap_err().to_string();
-    assert_eq!(message(&[0.5]), "belief for label `a` has 1 number, expected 2, one for each category");
-    assert_eq!(message(&[0.5, 0.5]), "belief for label `b` has 0 numbers, expected 3, one for each category");
-    assert_eq!(message(&[0.1; 6]), "belief for label `b` has 4 numbers, expected 3, one for each category");
-    assert!(matches!(explainer.explain_row(&[0.5, 0.6, 1.0, 0.0, 0.0]), Err(Error::Sum { .. })));
-    assert!(matches!(
-        explainer.explain_row(&[0.5, 0.5, f64::NAN, 0.0, 0.0]),
-        Err(Error::NotAProbability { .. })
-    ));
-    assert!(matches!(explainer.explain_row(&[0.0, 0.0, 1.0, 0.0, 0.0]), Err(Error::ZeroBelief { .. })));
-    assert!(explainer.explain_row(&[0.5, 0.5, 1.0, 0.0, 0.0]).is_ok());
+    let other = Model::parse("label a\nlabel b: x, y\nrule 0.9: a -> x").unwrap();
+    let message = |model: &Model| {
+        let row = model.row(&Evidence::new()).unwrap();
+        explainer.explain(&row).unwrap_err().to_string()
+    };
+    assert_eq!(
+        message(&other),
+        "the rows are of another model than the engine: label `b` differs from the engine's label in its place; make the rows \
+         with the engine's model"
+    );
+    assert_eq!(
+        message(&Model::parse("label a").unwrap()),
+        "the rows are of another model than the engine: they have 1 label, the engine has 2; make the rows with the engine's \
+         model"
+    );
+    assert!(explainer.explain(&model.row(&Evidence::new()).unwrap()).is_ok());
 }
 
 /// Wide noisy-ors split for sums and do not for maxima, so the second plan is the larger one.
@@ -198,10 +205,10 @@ fn joint_explanations_do_not_need_a_tree() {
     assert!(sum < tree.cost().bytes, "{sum} {}", tree.cost());
     let limits = Limits { memory: tree.cost().bytes as u64 - 8 };
     let row = model.row(&Evidence::new()).unwrap();
-    let explanation = Explainer::compile_within(&model, limits).unwrap().explain_row(&row).unwrap();
+    let explanation = Explainer::compile_within(&model, limits).unwrap().explain(&row).unwrap();
     assert_eq!(explanation.joint_refused, None);
     let joint = [&explanation.best, &explanation.runner_up].map(|joint| joint.as_ref().unwrap());
-    for (found, expected) in joint.into_iter().zip(tree.top(&row, 2)) {
+    for (found, expected) in joint.into_iter().zip(tree.top(&row, 2).unwrap()) {
         assert!(found.proven);
         assert!(close(found.log_weight, expected.log_weight, 10.0 * EXACT));
     }
@@ -267,8 +274,8 @@ proptest! {
         let oracle = Enumeration::compile(&model).unwrap();
         for index in 0..rows.n_rows() {
             let row = rows.row(index);
-            let explanation = explainer.explain_row(row).unwrap();
-            check(&model, &oracle, row, &explanation)
+            let explanation = explainer.explain(&row).unwrap();
+            check(&model, &oracle, &row, &explanation)
                 .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nrow {row:?} of\n{model}\n{explanation}")))?;
         }
     }
@@ -295,11 +302,22 @@ proptest! {
                     row[block].iter_mut().for_each(|belief| *belief /= sum);
                 }
             }
-            let explanation = explainer.explain_row(&row).unwrap();
+            let cells: Vec<Option<f64>> = row.into_iter().map(Some).collect();
+            let mut rows = BeliefMatrix::new(&model);
+            rows.push(&cells, Normalize::Never).unwrap();
+            let row = rows.row(0);
+            let explanation = explainer.explain(&row).unwrap();
             check(&model, &oracle, &row, &explanation)
                 .map_err(|wrong| TestCaseError::fail(format!("{wrong}\nrow {row:?} of\n{model}\n{explanation}")))?;
         }
     }
+}
+
+/// The smallest change of a probability that an explanation shows.
+const MOVED: f64 = 0.0005;
+
+fn log_odds(p: f64) -> f64 {
+    p.ln() - (-p).ln_1p()
 }
 
 fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), String> {
@@ -314,8 +332,13 @@ fn near(actual: Option<f64>, expected: Option<f64>, what: &str) -> Result<(), St
     ensure(agree, || format!("{what} is {actual:?} instead of {expected:?}"))
 }
 
-fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explanation) -> Result<(), String> {
-    let posterior = oracle.infer_row(row);
+fn check(
+    model: &Model,
+    oracle: &Enumeration,
+    row: &Row<'_>,
+    explanation: &Explanation,
+) -> Result<(), String> {
+    let posterior = oracle.infer(row);
     let marginals = posterior.as_ref().ok().map(|posterior| posterior.marginals());
     ensure(explanation.possible == posterior.is_ok(), || "possible".to_owned())?;
     near(explanation.log_evidence, posterior.as_ref().ok().map(|p| p.log_evidence()), "ln Z")?;
@@ -326,7 +349,7 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
         }
     }
     for (id, rule) in model.rule_ids().zip(&explanation.rules) {
-        let without = oracle.without(row, id);
+        let without = oracle.without(row, id).unwrap();
         ensure(rule.number == id.index() + 1, || "number".to_owned())?;
         ensure(rule.possible_without == without.is_some(), || format!("rule {}", rule.number))?;
         near(rule.agreement, posterior.as_ref().ok().map(|p| p.agreement(id)), "an agreement")?;
@@ -335,10 +358,11 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
     }
     if let Err(Error::Impossible { rules }) = &posterior {
         let named: Vec<String> =
-            explanation.conflicts().map(|rule| model.rule_name(prsl::RuleId::new(rule.number - 1))).collect();
+            explanation.conflicts().map(|rule| model.rule_name(RuleId::new(rule.number - 1))).collect();
         ensure(&named == rules, || format!("conflict {named:?} instead of {rules:?}"))?;
+        check_conflicting_rules(model, row, explanation)?;
     }
-    let top = if posterior.is_ok() { oracle.top(row, 2) } else { Vec::new() };
+    let top = if posterior.is_ok() { oracle.top(row, 2).unwrap().to_vec() } else { Vec::new() };
     for (joint, rank) in [(&explanation.best, 0), (&explanation.runner_up, 1)] {
         let expected = top.get(rank);
         ensure(joint.is_some() == expected.is_some(), || format!("joint explanation {rank}"))?;
@@ -349,12 +373,12 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
             let probability = (found - explanation.log_evidence.unwrap()).exp();
             near(Some(joint.probability), Some(probability), "a joint probability")?;
             // Of several equally probable ones it may be another, but it has to weigh what it says.
-            let place = |(label, choice): (&prsl::Label, &prsl::Choice)| {
+            let place = |(label, choice): (&prsl::Label, &prsl::explain::Choice)| {
                 assert_eq!(label.name(), choice.label);
                 label.find_category(&choice.category).unwrap().index()
             };
             let assignment: Vec<usize> = model.labels().iter().zip(&joint.choices).map(place).collect();
-            near(Some(model.log_weight(row, &assignment)), Some(joint.log_weight), "a joint weight")?;
+            near(Some(model.log_weight(row, &assignment.into())), Some(joint.log_weight), "a joint weight")?;
         }
     }
     ensure(explanation.best.is_none() || explanation.best != explanation.runner_up, || {
@@ -364,7 +388,7 @@ fn check(model: &Model, oracle: &Enumeration, row: &[f64], explanation: &Explana
 }
 
 /// The smallest and the largest weight that a rule gives any assignment.
-fn weight_range(model: &Model, rule: prsl::RuleId) -> (f64, f64) {
+fn weight_range(model: &Model, rule: RuleId) -> (f64, f64) {
     let mut scope = model.rule(rule).scope();
     scope.sort_unstable();
     let sizes: Vec<usize> = scope.iter().map(|&label| model.label(label).n_categories()).collect();
@@ -380,21 +404,50 @@ fn weight_range(model: &Model, rule: prsl::RuleId) -> (f64, f64) {
             assignment[label.index()] = index % size;
             index /= size;
         }
-        model.rule(rule).weight(&assignment)
+        model.rule(rule).weight(&Assignment::from_indices(assignment))
     };
     let weights = (0..n).map(weight);
     weights.fold((f64::INFINITY, 0.0), |(least, most), weight| (weight.min(least), weight.max(most)))
 }
 
 /// The definition of a conflict, from the body's probability given all else: less than halfway to what the rule can reach.
-fn check_conflict(model: &Model, row: &[f64], rule: &RuleExplanation) -> Result<(), String> {
+/// The rules in conflict exclude every assignment that the row allows, and all of them are needed for that.
+fn check_conflicting_rules(model: &Model, row: &[f64], explanation: &Explanation) -> Result<(), String> {
+    let conflict: Vec<RuleId> = explanation.conflicts().map(|rule| RuleId::new(rule.number - 1)).collect();
+    let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
+    let assignments = (0..sizes.iter().product::<usize>()).map(|mut index| {
+        let digit = |size: &usize| {
+            let digit = index % size;
+            index /= size;
+            digit
+        };
+        Assignment::from_indices(sizes.iter().map(digit).collect::<Vec<_>>())
+    });
+    let is_allowed = |assignment: &Assignment| {
+        let belief = |label: LabelId| row[model.block(label).start + assignment.category(label).index()];
+        model.label_ids().all(|label| belief(label) > 0.0)
+    };
+    let allowed: Vec<Assignment> = assignments.filter(is_allowed).collect();
+    let excluded = |rules: &[RuleId]| {
+        let excludes = |rule: &RuleId, y: &Assignment| model.rule(*rule).log_weight(y) == f64::NEG_INFINITY;
+        allowed.iter().all(|y| rules.iter().any(|rule| excludes(rule, y)))
+    };
+    ensure(excluded(&conflict), || format!("rules {conflict:?} leave something possible"))?;
+    for rule in &conflict {
+        let others: Vec<RuleId> = conflict.iter().copied().filter(|other| other != rule).collect();
+        ensure(!excluded(&others), || format!("rule {rule:?} is not needed in {conflict:?}"))?;
+    }
+    Ok(())
+}
+
+fn check_conflict(model: &Model, row: &Row<'_>, rule: &RuleExplanation) -> Result<(), String> {
     let Some(agreement) = rule.agreement else { return Ok(()) };
     // P(body | all other rules): the agreement of the same rule with probability 1.
-    let id = prsl::RuleId::new(rule.number - 1);
+    let id = RuleId::new(rule.number - 1);
     let others = model.edit().retain_rules(|other| other != id);
     let asked = others.add_rule(model.rule(id).clone().with_probability(1.0)).build().unwrap();
-    let body = match Enumeration::compile(&asked).unwrap().infer_row(row) {
-        Ok(posterior) => posterior.agreement(prsl::RuleId::new(model.rules().len() - 1)),
+    let body = match Enumeration::compile(&asked).unwrap().infer(row) {
+        Ok(posterior) => posterior.agreement(RuleId::new(model.rules().len() - 1)),
         Err(_) => 0.0,
     };
     let p = rule.probability;
@@ -426,7 +479,7 @@ fn check_influences(
     with: Option<&[f64]>,
     without: Option<&[f64]>,
 ) -> Result<(), String> {
-    let scope = model.rule(prsl::RuleId::new(rule.number - 1)).scope();
+    let scope = model.rule(RuleId::new(rule.number - 1)).scope();
     let mut largest: Option<f64> = None;
     for (id, label) in model.label_ids().zip(model.labels()) {
         let mut moved: f64 = 0.0;
@@ -440,7 +493,7 @@ fn check_influences(
             near(said.without, without.map(|without| without[index]), "without")?;
             near(said.change, change, "a change")?;
             if let (Some(with), Some(without)) = (said.with, said.without) {
-                let expected = prsl::log_space::log_odds(with) - prsl::log_space::log_odds(without);
+                let expected = log_odds(with) - log_odds(without);
                 let inside = |p: f64| p > 1e-6 && p < 1.0 - 1e-6;
                 if inside(with) && inside(without) {
                     // ln p / (1 − p) of numbers 1e-12 apart, from 1e-6 to 1 − 1e-6.

@@ -1,7 +1,8 @@
 //! Exports: what they look like, and that the UAI text means what the model means.
 
 use proptest::prelude::*;
-use prsl::{Error, Evidence, ExportFormat, Model, export, export_uai_names};
+use prsl::export::{ExportFormat, export, export_uai_names};
+use prsl::{Assignment, Error, Evidence, Model};
 
 const WAREHOUSE: &str = "\
 label activity: walking, normal, overhead from camera
@@ -125,7 +126,7 @@ fn typical_combinations_are_states_of_one_more_variable() {
         let weight = uai.factors.iter().map(|(scope, values)| values[place(scope)]).product();
         sums.add(&states[..3], weight);
     }
-    let expected = prsl::Enumeration::compile(&model).unwrap().infer(&Evidence::new()).unwrap();
+    let expected = prsl::infer::Enumeration::compile(&model).unwrap().infer(&Evidence::new()).unwrap();
     assert!((sums.total.ln() - expected.log_evidence()).abs() < 1e-12);
     for (sum, expected) in sums.sums.iter().zip(expected.marginals()) {
         assert!((sum / sums.total - expected).abs() < 1e-12);
@@ -187,8 +188,8 @@ proptest! {
         let mut assignment = vec![0; n_labels];
         loop {
             let beliefs: f64 = model.label_ids().map(|l| row[model.block(l)][assignment[l.index()]]).product();
-            let rules: f64 = model.rules().iter().map(|rule| rule.weight(&assignment)).product();
-            let typical = model.find_typical(&assignment).map_or(0.0, |place| model.typical()[place].weight());
+            let rules: f64 = model.rules().iter().map(|rule| rule.weight(&Assignment::from_indices(&assignment[..]))).product();
+            let typical = model.find_typical(&Assignment::from_indices(&assignment[..])).map_or(0.0, |place| model.typical()[place].weight());
             let weight = rules * beliefs * (1.0 + typical);
             expected.add(&assignment, weight);
             actual.add(&assignment, uai.weight(&assignment));

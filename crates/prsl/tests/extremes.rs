@@ -1,11 +1,11 @@
 //! Small models with extreme numbers: probabilities from 5e-324 to 1 − 1e-16, against an oracle in higher precision.
 
+use prsl::infer::{Gibbs, GibbsSettings, Sampling};
 use prsl::{
-    BeliefMatrix, BranchAndBound, Evidence, ExplanationEngine, Gibbs, GibbsSettings, JunctionTree, Limits,
-    Loopy, Model, Normalize, Sampler, Sampling, SearchLimits,
+    Assignment, BeliefMatrix, BranchAndBound, Engines, Evidence, JunctionTree, Loopy, Model, Normalize,
 };
 use prsl_testkit::{
-    Checked, Extreme, Precise, check_explanations, check_loopy, check_marginals, check_samples, check_scores,
+    Checked, Extreme, Precise, check_assignments, check_loopy, check_marginals, check_samples, check_scores,
     check_search, extreme_model,
 };
 use rand::SeedableRng;
@@ -23,7 +23,7 @@ fn all(check: fn(&Extreme) -> Checked) {
         let extreme = extreme_model(&mut ChaCha8Rng::seed_from_u64(seed));
         let checked =
             std::panic::catch_unwind(|| check(&extreme)).unwrap_or_else(|_| Err("panicked".to_owned()));
-        let rows = || (0..3).map(|row| format!("{:?}\n", extreme.rows.row(row))).collect::<String>();
+        let rows = || (0..3).map(|row| format!("{:?}\n", &extreme.rows.row(row)[..])).collect::<String>();
         checked.err().map(|wrong| (seed, format!("seed {seed}: {wrong}\n{}{}", extreme.model, rows())))
     };
     let mut found: Vec<(u64, String)> = (0..n_models()).into_par_iter().filter_map(wrong).collect();
@@ -39,7 +39,7 @@ fn marginals_have_their_digits() {
 
 #[test]
 fn explanations_are_the_best() {
-    all(check_explanations);
+    all(check_assignments);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn yes_no(text: &str, beliefs: &[f64]) -> Extreme {
 }
 
 fn check_all(extreme: &Extreme) {
-    for check in [check_marginals, check_explanations, check_search, check_samples, check_scores, check_loopy]
+    for check in [check_marginals, check_assignments, check_search, check_samples, check_scores, check_loopy]
     {
         check(extreme).unwrap_or_else(|wrong| panic!("{wrong}\n{}", extreme.model));
     }
@@ -89,8 +89,8 @@ fn nested_rules_with_tiny_probabilities_made_loopy_propagation_panic() {
     let extreme = yes_no("label a\nlabel b\nlabel c\nrule 1e-60: a|b|c\nrule 1e-60: a|b", &[0.5, 0.5, 0.5]);
     check_all(&extreme);
     let (model, row) = (&extreme.model, extreme.rows.row(0));
-    let loopy = Loopy::compile(model).unwrap().infer_row(row).unwrap();
-    for (actual, expected) in loopy.marginals().iter().zip(Precise::new(model).sums(row).marginals) {
+    let loopy = Loopy::compile(model).unwrap().infer(&row).unwrap();
+    for (actual, expected) in loopy.marginals().iter().zip(Precise::new(model).sums(&row).marginals) {
         assert_near(*actual, expected);
     }
 }
@@ -102,8 +102,8 @@ fn merged_rules_whose_product_falls_low_were_propagated_as_a_circle() {
     text += "noisy_or 0.999999999999999: b 0.9, a 0.0001\n";
     let extreme = yes_no(&text, &[0.5, 0.5]);
     check_all(&extreme);
-    let posterior = Loopy::compile(&extreme.model).unwrap().infer_row(extreme.rows.row(0)).unwrap();
-    let expected = Precise::new(&extreme.model).sums(extreme.rows.row(0)).marginals;
+    let posterior = Loopy::compile(&extreme.model).unwrap().infer(&extreme.rows.row(0)).unwrap();
+    let expected = Precise::new(&extreme.model).sums(&extreme.rows.row(0)).marginals;
     assert!((expected[0] - 0.952).abs() < 1e-3 && (expected[2] - 0.524).abs() < 1e-3);
     posterior.marginals().iter().zip(expected).for_each(|(actual, expected)| assert_near(*actual, expected));
 }
@@ -113,7 +113,7 @@ fn a_silence_too_small_for_a_number_was_called_impossible() {
     let text = "label s0\nlabel s1\nlabel h\nnoisy_or 0: s0 1e-200, s1 1e-200\nrule 0.7: s0 -> h";
     let extreme = yes_no(text, &[1.0, 1.0, 0.5]);
     check_all(&extreme);
-    let posterior = JunctionTree::compile(&extreme.model).unwrap().infer_row(extreme.rows.row(0)).unwrap();
+    let posterior = JunctionTree::compile(&extreme.model).unwrap().infer(&extreme.rows.row(0)).unwrap();
     assert!((posterior.log_evidence() - (400.0 * 0.1f64.ln() + 0.5f64.ln())).abs() < 1e-9);
     assert_near(posterior.marginals()[4], 0.7);
 }
@@ -131,20 +131,17 @@ fn marginals_and_explanations_of_a_wide_silence_contradicted_each_other() {
     assert_near(posterior.marginals()[400], 0.7);
     let row = model.row(&evidence).unwrap();
     let explained = [
-        BranchAndBound::compile(&model).unwrap().best_row(&row),
-        ExplanationEngine::compile(&model, Limits::default(), SearchLimits::default())
-            .unwrap()
-            .top(&row, 1)
-            .into_best(),
-        Loopy::compile(&model).unwrap().best_row(&row),
+        BranchAndBound::compile(&model).unwrap().best(&row),
+        Engines::new(&model).assignments().unwrap().best(&row),
+        Loopy::compile(&model).unwrap().best(&row),
     ];
     for best in explained {
         assert!((best.expect("possible").log_weight - log_weight - 0.7f64.ln()).abs() < 1e-9);
     }
     let loopy = Loopy::compile(&model).unwrap().infer(&evidence).unwrap();
     assert!((loopy.log_evidence() - log_weight).abs() < 1e-9);
-    let sampler = Sampler::compile(&model, Limits::default()).unwrap();
-    assert_eq!(sampler.sample(&evidence, &Sampling::default()).unwrap()[0][..200], [0; 200]);
+    let sampler = Engines::new(&model).sampler().unwrap();
+    assert_eq!(sampler.sample(&evidence, &Sampling::default()).unwrap()[0].indices()[..200], [0; 200]);
 }
 
 /// Thirteen labels `b` are one, and twelve labels `a` its opposite: all `b` yes has probability 1e-29.
@@ -157,13 +154,13 @@ fn samples_along_a_chain_of_hard_rules_were_what_underflow_left() {
         text += &format!("rule 1: {} <-> {}{}\n", pair[0], if place == 12 { "!" } else { "" }, pair[1]);
     }
     let extreme = yes_no(&text, &[1e-29; 25]);
-    let posterior = JunctionTree::compile(&extreme.model).unwrap().infer_row(extreme.rows.row(0)).unwrap();
+    let posterior = JunctionTree::compile(&extreme.model).unwrap().infer(&extreme.rows.row(0)).unwrap();
     assert_near(posterior.marginals()[0], 1e-29);
-    let sampler = Sampler::compile(&extreme.model, Limits::default()).unwrap();
-    let expected = [[1; 13].as_slice(), &[0; 12]].concat();
+    let sampler = Engines::new(&extreme.model).sampler().unwrap();
+    let expected = Assignment::from_indices([[1; 13].as_slice(), &[0; 12]].concat());
     for n_samples in [4, 100] {
         let sampling = Sampling { n_samples, ..Sampling::default() };
-        for samples in sampler.sample_batch(&extreme.rows.select(&[0; 8]), &sampling) {
+        for samples in sampler.sample_batch(&extreme.rows.select(&[0; 8]), &sampling).unwrap() {
             assert!(samples.unwrap().unwrap().iter().all(|sample| *sample == expected));
         }
     }
@@ -175,8 +172,7 @@ fn possible_categories_of_tiny_probability_had_probability_zero() {
     for belief in [5e-324, 1e-310, 1e-300, 1e-260, 1e-218] {
         let extreme = yes_no(text, &[belief, 0.3]);
         check_all(&extreme);
-        let posterior =
-            JunctionTree::compile(&extreme.model).unwrap().infer_row(extreme.rows.row(0)).unwrap();
+        let posterior = JunctionTree::compile(&extreme.model).unwrap().infer(&extreme.rows.row(0)).unwrap();
         assert!(posterior.marginals()[0] > 0.0);
     }
     for size in [-10, -80, -140, -200, -280] {
@@ -240,7 +236,7 @@ fn errors_of_signs_hid_behind_beliefs_next_to_zero() {
 fn gibbs_sampling_found_no_start_in_a_silence_too_small_for_a_number() {
     let extreme = yes_no("label a\nlabel b\nnoisy_or 0: a 1e-200, b 1e-200", &[1.0, 1.0]);
     let gibbs = Gibbs::compile(&extreme.model, GibbsSettings::default());
-    assert_eq!(gibbs.sample_row(extreme.rows.row(0), &Sampling::default()).unwrap(), [[0, 0]]);
+    assert_eq!(gibbs.sample(&extreme.rows.row(0), &Sampling::default()).unwrap(), [[0, 0]]);
 }
 
 /// Thirteen labels are too many for a table: their best weights are found label by label.
@@ -251,8 +247,8 @@ fn the_best_of_a_wide_noisy_or_with_tiny_inhibitions_is_possible() {
         let inhibitions: Vec<String> = (0..13).map(|label| format!("l{label} 1e-{}", 100 + label)).collect();
         let extreme =
             yes_no(&format!("{declared}noisy_or {p}: {}", inhibitions.join(", ")), &[1.0 - 1e-16; 13]);
-        let expected = Precise::new(&extreme.model).sums(extreme.rows.row(0)).log_weights[0];
-        let best = Loopy::compile(&extreme.model).unwrap().best_row(extreme.rows.row(0)).expect("possible");
+        let expected = Precise::new(&extreme.model).sums(&extreme.rows.row(0)).log_weights[0];
+        let best = Loopy::compile(&extreme.model).unwrap().best(&extreme.rows.row(0)).expect("possible");
         assert!(
             (best.log_weight - expected).abs() <= 1e-9 * expected.abs(),
             "{best:?} instead of {expected}"

@@ -39,7 +39,7 @@ fn large_texts_are_read_in_one_pass() {
         format!("label a\nrule 1: a\n{}| a\n", each(&|_| "#\n".to_owned())),
     ];
     for text in texts {
-        match prsl::format(&text) {
+        match prsl::Document::format(&text) {
             Ok(formatted) => drop(Model::parse(&formatted).unwrap().to_string()),
             Err(error) => drop(error.to_string()),
         }

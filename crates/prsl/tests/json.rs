@@ -193,7 +193,7 @@ fn every_truncation_is_an_error() {
 
 #[test]
 fn oversized_and_deeply_nested_texts_are_refused() {
-    let large = format!("{{{}", " ".repeat(prsl::MAX_BYTES));
+    let large = format!("{{{}", " ".repeat(Document::MAX_BYTES));
     assert!(matches!(Model::read(&large), Err(Error::TooLarge { .. })));
     for deep in ["[".repeat(1_000_000), "{\"a\":".repeat(1_000_000)] {
         for key in ["labels", "version", "format", "later"] {
@@ -211,7 +211,7 @@ fn oversized_and_deeply_nested_texts_are_refused() {
 #[test]
 fn the_published_schema_is_current() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/model-v1.schema.json");
-    let schema = prsl::json_schema();
+    let schema = Model::json_schema();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(path, &schema).unwrap();
     }

@@ -1,6 +1,8 @@
 //! The rule language: what it accepts, what it refuses and in which words, and that it reads back what it prints.
 
-use prsl::{Atom, Body, Diagnostics, Document, Error, Formula, Inhibition, Model, NoisyOr, Rule};
+use prsl::lint::Diagnostics;
+use prsl::model::{Atom, Inhibition};
+use prsl::{Body, Document, Error, Formula, Model, NoisyOr, Rule};
 
 const LABELS: &str = "\
 label activity: walking, normal, overhead
@@ -65,8 +67,11 @@ fixed noisy_or 0.9: a 0.1, \"fixed\"=no 0.2
 ";
     let model = Model::parse(text).unwrap();
     assert_eq!(model.to_string(), text);
-    assert_eq!(prsl::format(text).unwrap(), text);
-    assert_eq!(prsl::format("label a\n  fixed  rule 0.5 :\na").unwrap(), "label a\nfixed rule 0.5:\n    a\n");
+    assert_eq!(Document::format(text).unwrap(), text);
+    assert_eq!(
+        Document::format("label a\n  fixed  rule 0.5 :\na").unwrap(),
+        "label a\nfixed rule 0.5:\n    a\n"
+    );
     let is_fixed = |model: &Model| model.rules().iter().map(Rule::is_fixed).collect::<Vec<_>>();
     assert_eq!(is_fixed(&model), [true, false, true]);
     // Labels may come and go.
@@ -161,7 +166,7 @@ expect => mpe klein, "tab\there"
     let model = Model::parse(text).unwrap();
     let printed = model.to_string();
     assert_eq!(Model::parse(&printed).unwrap(), model, "{printed}");
-    assert_eq!(Model::parse(&prsl::format(text).unwrap()).unwrap(), model);
+    assert_eq!(Model::parse(&Document::format(text).unwrap()).unwrap(), model);
 }
 
 #[test]
@@ -233,16 +238,16 @@ fn depth_is_limited_without_recursion() {
 
 #[test]
 fn oversized_texts_are_refused() {
-    let text = " ".repeat(prsl::MAX_BYTES + 1);
+    let text = " ".repeat(Document::MAX_BYTES + 1);
     assert!(matches!(Model::parse(&text), Err(Error::TooLarge { .. })));
 }
 
 #[test]
 fn formatting_keeps_comments_and_is_idempotent() {
     let text = "\u{feff}# top\n\n\n   label a   :x,y  # one\nlabel b prior .5 # two, aligned\nlabel longer_name\r\n\n#about the rule\nrule 0.5 :\n a=x&b  #inside\n# between\n  |  longer_name\n\nexpect  a~( 0.5,0.5 )=>b=0.5+-1e-3\n#end\n\n";
-    let once = prsl::format(text).unwrap();
+    let once = Document::format(text).unwrap();
     insta::assert_snapshot!(once);
-    assert_eq!(prsl::format(&once).unwrap(), once);
+    assert_eq!(Document::format(&once).unwrap(), once);
     assert_eq!(Model::parse(&once).unwrap(), Model::parse(text).unwrap());
 }
 
@@ -305,7 +310,7 @@ fn a_model_that_prints_as_too_large_a_text_is_an_error() {
     let name = "n".repeat(9 << 20);
     let model = Model::builder().label("a", [name, "other".to_owned()]).build().unwrap();
     let model = model.edit().rule("!a=other", 0.9).rule("a=other", 0.9).build().unwrap();
-    assert!(model.to_string().len() < prsl::MAX_BYTES);
+    assert!(model.to_string().len() < Document::MAX_BYTES);
     let larger = model.edit().label("b", ["m".repeat(9 << 20), "rest".to_owned()]).build().unwrap();
     assert!(Document::of_model(&model).is_ok());
     assert!(matches!(Document::of_model(&larger), Err(Error::TooLarge { .. })));

@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
+use prsl::calibrate::{CalibrationMethod, Calibrator};
+use prsl::infer::Sampling;
 use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
-use prsl::{
-    BeliefMatrix, CalibrationMethod, Calibrator, Evidence, Limits, Model, Normalize, Sampler, Sampling,
-};
+use prsl::{Assignment, BeliefMatrix, Engines, Evidence, Model, Normalize};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -135,7 +135,7 @@ fn what_was_learned_before_is_where_learning_anew_begins() {
             let duller = body
                 .inhibitions()
                 .iter()
-                .map(|i| prsl::Inhibition { probability: i.probability.sqrt(), ..*i });
+                .map(|i| prsl::model::Inhibition { probability: i.probability.sqrt(), ..*i });
             rule.clone().with_body(prsl::Body::NoisyOr(prsl::NoisyOr::new(duller))).fixed(at == 0)
         }
         prsl::Body::Formula(_) => rule.clone(),
@@ -377,10 +377,11 @@ fn one_row_one_class_and_contradictions_have_answers() {
 
 /// A truth for each row, drawn from what a model says about it.
 fn sampled(model: &Model, beliefs: &BeliefMatrix) -> Vec<Vec<Option<usize>>> {
-    let sampler = Sampler::compile(model, Limits::default()).unwrap();
-    let samples = sampler.sample_batch(beliefs, &Sampling { n_samples: 1, seed: 5, ..Sampling::default() });
-    let known = |sample: Vec<usize>| sample.into_iter().map(Some).collect();
-    samples.into_iter().map(|sample| known(sample.unwrap().unwrap()[0].to_vec())).collect()
+    let sampler = Engines::new(model).sampler().unwrap();
+    let samples =
+        sampler.sample_batch(beliefs, &Sampling { n_samples: 1, seed: 7, ..Sampling::default() }).unwrap();
+    let known = |sample: &Assignment| sample.indices().iter().copied().map(Some).collect();
+    samples.into_iter().map(|samples| known(&samples.unwrap().unwrap()[0])).collect()
 }
 
 /// A simulated model with 10 labels and 10 rules, and samples of it: is it found again?
@@ -457,15 +458,18 @@ fn rules_about_very_many_labels_are_learned_beside_and_anew() {
     let inhibitions = names.iter().enumerate().map(|(at, name)| format!("{name} {}", (at % 5) as f64 / 10.0));
     let text = inhibitions.collect::<Vec<String>>().join(", ");
     let model = labels.build().unwrap();
-    let base = Model::parse(&format!("{model}\nnoisy_or 0.9 any: {text}\nrule 0.8: l0 -> l1")).unwrap();
+    let truth = Model::parse(&format!("{model}\nnoisy_or 0.9 any: {text}\nrule 0.8: l0 -> l1")).unwrap();
+    // Not the truth, so that learning anew has something to gain.
+    let text = names.iter().map(|name| format!("{name} 0.3")).collect::<Vec<String>>().join(", ");
+    let base = Model::parse(&format!("{model}\nnoisy_or 0.7 any: {text}\nrule 0.8: l0 -> l1")).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(5);
     let mut beliefs = BeliefMatrix::new(&model);
-    for _ in 0..120 {
+    for _ in 0..600 {
         let cells: Vec<Option<f64>> =
             (0..30).flat_map(|_| [Some(rng.random_range(0.0..0.1)), None]).collect();
         beliefs.push(&cells, Normalize::Never).unwrap();
     }
-    let truths = sampled(&base, &beliefs);
+    let truths = sampled(&truth, &beliefs);
     let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
     for relearn in [false, true] {
         let learner = Learner { relearn, steps: Some(60), ..quick() };

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use prsl::lint::{self, Finding, Severity};
-use prsl::{CategoryId, Document, LabelId, Model, Rule, RuleId};
+use prsl::{Assignment, CategoryId, Document, LabelId, Model, Rule, RuleId};
 use prsl_testkit::pigeons;
 
 const LABELS: &str = "\
@@ -475,7 +475,8 @@ impl Oracle<'_> {
 
 /// Weight 0; a formula's or noisy-or's silence is never so near to 0 or 1 in these tests that it rounds there.
 fn excludes(rule: &Rule, assignment: &[usize]) -> bool {
-    (rule.probability() == 0.0 || rule.probability() == 1.0) && rule.weight(assignment) == 0.0
+    (rule.probability() == 0.0 || rule.probability() == 1.0)
+        && rule.weight(&Assignment::from_indices(assignment)) == 0.0
 }
 
 fn is_hard(rule: &Rule) -> bool {
@@ -484,7 +485,7 @@ fn is_hard(rule: &Rule) -> bool {
 
 /// Q(y): what is left of the weight if the rule is given up.
 fn silence(rule: &Rule, assignment: &[usize]) -> f64 {
-    rule.clone().with_probability(0.0).weight(assignment)
+    rule.clone().with_probability(0.0).weight(&Assignment::from_indices(assignment))
 }
 
 fn certain(rule: &Rule, among: &[&Vec<usize>]) -> bool {

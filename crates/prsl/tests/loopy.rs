@@ -1,9 +1,9 @@
 //! Loopy propagation: exact on trees, sound and reproducible elsewhere, the authors' numbers with the authors' settings.
 
 use proptest::prelude::*;
+use prsl::infer::{Decoded, Enumeration, LoopySettings, Schedule, Stopped};
 use prsl::{
-    BeliefMatrix, Decoded, Engine, Enumeration, Error, Evidence, JunctionTree, Loopy, LoopySettings, Model,
-    Normalize, Posteriors, Schedule, Stopped,
+    Assignment, BeliefMatrix, Engine, Error, Evidence, JunctionTree, Loopy, Model, Normalize, Posteriors,
 };
 use prsl_testkit::{EXACT, close, golden, simulated, small_model, small_tree};
 
@@ -51,9 +51,9 @@ proptest! {
 
     #[test]
     fn trees_are_exact((model, rows) in small_tree()) {
-        let expected = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+        let expected = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
         for (schedule, merge) in SCHEDULES.into_iter().flat_map(|schedule| [(schedule, true), (schedule, false)]) {
-            let actual = Loopy::compile_with(&model, to_the_end(schedule, merge)).unwrap().infer_batch(&rows);
+            let actual = Loopy::compile_with(&model, to_the_end(schedule, merge)).unwrap().infer_batch(&rows).unwrap();
             for row in 0..rows.n_rows() {
                 prop_assert_eq!(actual.is_possible(row), expected.is_possible(row), "{:?} in row {:?} of\n{}", schedule, rows.row(row), model);
                 prop_assert!(
@@ -74,7 +74,7 @@ proptest! {
         let oracle = Enumeration::compile(&model).unwrap();
         for (schedule, merge) in SCHEDULES.into_iter().flat_map(|schedule| [(schedule, true), (schedule, false)]) {
             let engine = Loopy::compile_with(&model, to_the_end(schedule, merge)).unwrap();
-            match (engine.infer_row(rows.row(0)), oracle.infer_row(rows.row(0))) {
+            match (engine.infer(&rows.row(0)), oracle.infer(&rows.row(0))) {
                 (Ok(actual), Ok(expected)) => {
                     for rule in model.rule_ids() {
                         let (a, e) = (actual.agreement(rule), expected.agreement(rule));
@@ -92,8 +92,8 @@ proptest! {
         let oracle = Enumeration::compile(&model).unwrap();
         for schedule in SCHEDULES {
             let engine = Loopy::compile_with(&model, to_the_end(schedule, true)).unwrap();
-            for (row, decoded) in engine.best_batch(&rows).into_iter().enumerate() {
-                let expected = oracle.top(rows.row(row), 1).pop();
+            for (row, decoded) in engine.decode_batch(&rows).unwrap().into_iter().enumerate() {
+                let expected = oracle.top(&rows.row(row), 1).unwrap().into_best();
                 prop_assert_eq!(decoded.is_some(), expected.is_some());
                 if let (Some(Decoded { best, .. }), Some(expected)) = (decoded, expected) {
                     let best = best.expect("nothing misleads on a tree");
@@ -108,10 +108,10 @@ proptest! {
 
     #[test]
     fn answers_are_distributions_and_zeros_are_proofs((model, rows) in small_model()) {
-        let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+        let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
         for schedule in SCHEDULES {
             let settings = LoopySettings { schedule, max_sweeps: 30, ..LoopySettings::default() };
-            let posteriors = Loopy::compile_with(&model, settings).unwrap().infer_batch(&rows);
+            let posteriors = Loopy::compile_with(&model, settings).unwrap().infer_batch(&rows).unwrap();
             for row in 0..rows.n_rows() {
                 prop_assert!(!posteriors.log_evidence(row).is_nan(), "{:?} in row {:?} of\n{}", schedule, rows.row(row), model);
                 let Some(marginals) = posteriors.marginals(row) else {
@@ -139,19 +139,19 @@ proptest! {
         for schedule in SCHEDULES {
             let settings = LoopySettings { schedule, max_sweeps: 7, ..LoopySettings::default() };
             let engine = Loopy::compile_with(&model, settings).unwrap();
-            let (sums, maxima) = (two.install(|| engine.infer_batch(&rows)), two.install(|| engine.best_batch(&rows)));
-            prop_assert_eq!(&one.install(|| engine.best_batch(&rows)), &maxima);
-            let again = one.install(|| engine.infer_batch(&rows));
+            let (sums, maxima) = (two.install(|| engine.infer_batch(&rows).unwrap()), two.install(|| engine.decode_batch(&rows).unwrap()));
+            prop_assert_eq!(&one.install(|| engine.decode_batch(&rows).unwrap()), &maxima);
+            let again = one.install(|| engine.infer_batch(&rows).unwrap());
             for row in 0..rows.n_rows() {
-                let alone = engine.infer_batch(&rows.slice(row..row + 1));
+                let alone = engine.infer_batch(&rows.slice(row..row + 1)).unwrap();
                 for other in [(&again, row), (&alone, 0)] {
                     prop_assert_eq!(sums.log_evidence(row).to_bits(), other.0.log_evidence(other.1).to_bits(), "{:?} {}", schedule, model);
                     prop_assert_eq!(bits(sums.marginals(row)), bits(other.0.marginals(other.1)), "{:?} {}", schedule, model);
                     prop_assert_eq!(sums.stopped(row), other.0.stopped(other.1));
                 }
-                let best = engine.best_row(rows.row(row));
+                let best = engine.best(&rows.row(row)).ok();
                 prop_assert_eq!(maxima[row].as_ref().and_then(|decoded| decoded.best.as_ref()), best.as_ref());
-                if let Ok(posterior) = engine.infer_row(rows.row(row)) {
+                if let Ok(posterior) = engine.infer(&rows.row(row)) {
                     prop_assert_eq!(bits(sums.marginals(row)), bits(Some(posterior.marginals())));
                     prop_assert_eq!(sums.stopped(row), posterior.stopped());
                 }
@@ -163,20 +163,24 @@ proptest! {
 fn check_golden(prefix: &str) {
     for golden in golden(prefix) {
         let engine = Loopy::compile_with(&golden.model, LoopySettings::authors()).unwrap();
-        let posteriors = engine.infer_batch(&golden.rows);
+        let posteriors = engine.infer_batch(&golden.rows).unwrap();
         for (row, expected) in golden.approx_marginals.iter().enumerate() {
             let actual = posteriors.marginals(row).expect("all golden rows are possible");
             let worst = actual.iter().zip(expected).map(|(a, e)| (a - e).abs()).fold(0.0, f64::max);
             assert!(worst < 1e-8, "{} row {}: off by {worst:e}", golden.name, row + 1);
         }
-        let best = engine.best_batch(&golden.rows);
+        let best = engine.decode_batch(&golden.rows).unwrap();
         for (row, expected) in golden.approx_mpe.iter().flatten().enumerate() {
             if !golden.approx_mpe_unstable_rows.contains(&row) {
                 let decoded = best[row].as_ref().expect("all golden rows are possible");
                 match &decoded.best {
-                    Some(best) => assert_eq!(&best.assignment, expected, "{} row {}", golden.name, row + 1),
+                    Some(best) => {
+                        assert_eq!(best.assignment.indices(), expected, "{} row {}", golden.name, row + 1)
+                    }
                     None => {
-                        let log_weight = golden.model.log_weight(golden.rows.row(row), expected);
+                        let log_weight = golden
+                            .model
+                            .log_weight(&golden.rows.row(row), &Assignment::from_indices(&expected[..]));
                         assert_eq!(log_weight, f64::NEG_INFINITY, "{} row {}", golden.name, row + 1);
                     }
                 }
@@ -197,10 +201,10 @@ fn the_default_settings_are_nearer_to_the_truth_than_the_authors() {
     for prefix in ["small", "medium", "almostLarge"] {
         let (mut ours, mut theirs) = (0.0, 0.0);
         for golden in golden(prefix) {
-            let posteriors = Loopy::compile(&golden.model).unwrap().infer_batch(&golden.rows);
+            let posteriors = Loopy::compile(&golden.model).unwrap().infer_batch(&golden.rows).unwrap();
             ours += mean_error(&posteriors, &golden.exact_marginals);
             let authors = Loopy::compile_with(&golden.model, LoopySettings::authors()).unwrap();
-            theirs += mean_error(&authors.infer_batch(&golden.rows), &golden.exact_marginals);
+            theirs += mean_error(&authors.infer_batch(&golden.rows).unwrap(), &golden.exact_marginals);
         }
         assert!(ours <= theirs, "{prefix}: {ours} instead of {theirs}");
     }
@@ -256,16 +260,16 @@ fn a_thousand_rules_on_one_label() {
     let model = Model::parse(&text).unwrap();
     let mut rows = BeliefMatrix::new(&model);
     rows.push(&[Some(0.2), Some(0.3), Some(0.5), Some(0.5), Some(0.5)], Normalize::Never).unwrap();
-    let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+    let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
     // Two-label rules of the same labels are circles unless they are merged.
     let tree = Model::parse(&text.replace("z | b", "z")).unwrap();
-    let exact_tree = Enumeration::compile(&tree).unwrap().infer_batch(&rows);
+    let exact_tree = Enumeration::compile(&tree).unwrap().infer_batch(&rows).unwrap();
     for schedule in SCHEDULES {
         for (model, exact, merge) in
             [(&tree, &exact_tree, true), (&tree, &exact_tree, false), (&model, &exact, true)]
         {
             let settings = LoopySettings { schedule, merge, ..LoopySettings::default() };
-            let actual = Loopy::compile_with(model, settings).unwrap().infer_batch(&rows);
+            let actual = Loopy::compile_with(model, settings).unwrap().infer_batch(&rows).unwrap();
             assert!(actual.log_evidence(0).is_finite());
             if model == &tree {
                 assert!(close(actual.log_evidence(0), exact.log_evidence(0), 1e-9), "{schedule:?}");
@@ -296,16 +300,22 @@ fn wide_rules_are_cheap() {
         rows.push(&cells, Normalize::Never).unwrap();
     }
     // One circle: the two rules share forty labels.
-    let exact = JunctionTree::compile(&model).unwrap().infer_batch(&rows);
+    let exact = JunctionTree::compile(&model).unwrap().infer_batch(&rows).unwrap();
     let engine = Loopy::compile(&model).unwrap();
-    let actual = engine.infer_batch(&rows);
+    let actual = engine.infer_batch(&rows).unwrap();
     for row in 0..rows.n_rows() {
         assert!(actual.stopped(row).is_final());
         for (a, e) in actual.marginals(row).unwrap().iter().zip(exact.marginals(row).unwrap()) {
             assert!((a - e).abs() < 0.01, "{a} instead of {e}");
         }
     }
-    assert!(engine.best_batch(&rows).iter().all(|best| best.as_ref().is_some_and(|b| b.best.is_some())));
+    assert!(
+        engine
+            .decode_batch(&rows)
+            .unwrap()
+            .iter()
+            .all(|best| best.as_ref().is_some_and(|b| b.best.is_some()))
+    );
 }
 
 #[test]
@@ -324,8 +334,8 @@ fn wide_noisy_or_rules_find_the_best_explanation() {
         let mut rows = BeliefMatrix::new(&model);
         let cells: Vec<Option<f64>> = (0..14).flat_map(|l| [None, Some(number(100 + l) * 0.6)]).collect();
         rows.push(&cells, Normalize::Never).unwrap();
-        let expected = Enumeration::compile(&model).unwrap().top(rows.row(0), 1).remove(0);
-        let best = Loopy::compile(&model).unwrap().best_row(rows.row(0)).unwrap();
+        let expected = Enumeration::compile(&model).unwrap().best(&rows.row(0)).unwrap();
+        let best = Loopy::compile(&model).unwrap().best(&rows.row(0)).unwrap();
         assert!(close(best.log_weight, expected.log_weight, TIES), "{best:?} instead of {expected:?}");
         assert_eq!((best.engine, best.gap), (Engine::Loopy, None));
     }
@@ -345,17 +355,17 @@ fn tiny_beliefs_do_not_underflow() {
         (0..6).for_each(|_| cells.extend([Some(tiny), Some(1.0)]));
         rows.push(&cells, Normalize::Always).unwrap();
     }
-    let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+    let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
     for schedule in SCHEDULES {
         let settings = LoopySettings { schedule, ..LoopySettings::default() };
         let engine = Loopy::compile_with(&model, settings).unwrap();
-        let actual = engine.infer_batch(&rows);
+        let actual = engine.infer_batch(&rows).unwrap();
         for row in 0..2 {
             assert!(close(actual.log_evidence(row), exact.log_evidence(row), 1e-9), "{schedule:?}");
             for (a, e) in actual.marginals(row).unwrap().iter().zip(exact.marginals(row).unwrap()) {
                 assert!(close(*a, *e, 1e-9), "{schedule:?}: {a} instead of {e}");
             }
-            assert_eq!(engine.best_row(rows.row(row)).unwrap().assignment, [1; 7]);
+            assert_eq!(engine.best(&rows.row(row)).unwrap().assignment, [1; 7]);
         }
     }
 }
@@ -373,16 +383,16 @@ fn an_impossible_row_is_an_answer_for_that_row_alone() {
     for schedule in SCHEDULES {
         let engine =
             Loopy::compile_with(&model, LoopySettings { schedule, ..LoopySettings::default() }).unwrap();
-        let posteriors = engine.infer_batch(&rows);
+        let posteriors = engine.infer_batch(&rows).unwrap();
         assert_eq!([0, 1, 2].map(|row| posteriors.is_possible(row)), [true, false, true]);
         assert_eq!(
-            engine.best_batch(&rows).iter().map(Option::is_some).collect::<Vec<_>>(),
+            engine.decode_batch(&rows).unwrap().iter().map(Option::is_some).collect::<Vec<_>>(),
             [true, false, true]
         );
         let error = Error::Impossible { rules: vec!["first".to_owned(), "second".to_owned()] };
         assert_eq!(engine.infer(&impossible).unwrap_err(), error);
         assert_eq!(engine.best(&impossible).unwrap_err(), error);
-        assert_eq!(engine.best_row(rows.row(1)), None);
+        assert_eq!(engine.best(&rows.row(1)).ok(), None);
     }
 }
 
@@ -392,7 +402,7 @@ fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
     let short = LoopySettings { max_sweeps: 6, ..LoopySettings::default() };
     let engine = Loopy::compile_with(&model, short).unwrap();
     let once = Loopy::compile_with(&model, LoopySettings { retry: false, ..short }).unwrap();
-    let (posteriors, single) = (engine.infer_batch(&rows), once.infer_batch(&rows));
+    let (posteriors, single) = (engine.infer_batch(&rows).unwrap(), once.infer_batch(&rows).unwrap());
     let mut n_limited = 0;
     for row in 0..rows.n_rows() {
         match posteriors.stopped(row) {
@@ -406,8 +416,8 @@ fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
     }
     assert!(n_limited > 0);
     let damped = LoopySettings { damping: 0.9, max_sweeps: 2000, ..LoopySettings::default() };
-    let damped = Loopy::compile_with(&model, damped).unwrap().infer_batch(&rows);
-    let default = Loopy::compile(&model).unwrap().infer_batch(&rows);
+    let damped = Loopy::compile_with(&model, damped).unwrap().infer_batch(&rows).unwrap();
+    let default = Loopy::compile(&model).unwrap().infer_batch(&rows).unwrap();
     for row in
         (0..rows.n_rows()).filter(|&row| default.stopped(row).is_final() && damped.stopped(row).is_final())
     {
@@ -420,15 +430,16 @@ fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
 #[test]
 fn explanations_end_by_their_own_limit_and_leave_marginals_alone() {
     let (model, rows) = simulated(30, 30, 100, 7);
-    let compile = |explanation_sweeps| {
-        Loopy::compile_with(&model, LoopySettings { explanation_sweeps, ..LoopySettings::default() }).unwrap()
+    let compile = |assignment_sweeps| {
+        Loopy::compile_with(&model, LoopySettings { assignment_sweeps, ..LoopySettings::default() }).unwrap()
     };
-    let [short, default] = [3, LoopySettings::default().explanation_sweeps].map(|sweeps| {
+    let [short, default] = [3, LoopySettings::default().assignment_sweeps].map(|sweeps| {
         let engine = compile(sweeps);
-        let stopped = engine.best_batch(&rows).into_iter().map(|decoded| decoded.expect("possible").stopped);
+        let stopped =
+            engine.decode_batch(&rows).unwrap().into_iter().map(|decoded| decoded.expect("possible").stopped);
         let limited =
             stopped.filter(|stopped| !stopped.is_final()).inspect(|it| assert_eq!(it.sweeps(), sweeps));
-        (limited.count(), engine.infer_batch(&rows))
+        (limited.count(), engine.infer_batch(&rows).unwrap())
     });
     assert!(short.0 > default.0 && default.0 > 0, "{} and {} rows do not rest", short.0, default.0);
     assert_eq!(short.1, default.1);
@@ -453,8 +464,8 @@ fn settings_out_of_range_are_refused() {
         "setting `max_sweeps` is 0, expected at least 1"
     );
     assert_eq!(
-        refused(LoopySettings { explanation_sweeps: 0, ..default }).unwrap(),
-        "setting `explanation_sweeps` is 0, expected at least 1"
+        refused(LoopySettings { assignment_sweeps: 0, ..default }).unwrap(),
+        "setting `assignment_sweeps` is 0, expected at least 1"
     );
     assert_eq!(refused(default), None);
 }

@@ -1,14 +1,14 @@
 //! Scores agree with their definitions, written out once more over all assignments.
 
 use proptest::prelude::*;
-use prsl::log_space::log_sum_exp;
+use prsl::infer::{Enumeration, RankedAssignments};
 use prsl::metrics::{
     Bootstrap, CALIBRATION_BINS, Evaluation, IMPOSSIBLE, Metric, Predictions, RuleEffects, Scores, Truth,
     joint_log_likelihoods, label_log_likelihoods,
 };
 use prsl::{
-    BeliefMatrix, CategoryId, Engine, Enumeration, Error, Evidence, JunctionTree, LabelId, Limits, Loopy,
-    Model, MostProbable, Normalize, Posteriors,
+    Assignment, BeliefMatrix, CategoryId, Engine, Error, Evidence, JunctionTree, LabelId, Limits, Loopy,
+    Model, MostProbable, Normalize, Posteriors, Row,
 };
 use prsl_testkit::{EXACT, close, simulated, small_model};
 use rand::{RngExt, SeedableRng};
@@ -39,9 +39,11 @@ struct Answers {
 impl Answers {
     fn new(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Self {
         let engine = Enumeration::compile(model).expect("small");
-        let best = (0..rows.n_rows()).map(|row| engine.top(rows.row(row), 1).into_iter().next()).collect();
-        let joint = (0..rows.n_rows()).map(|row| joint(model, rows.row(row), &truths[row])).collect();
-        Self { posteriors: engine.infer_batch(rows), best, joint }
+        let posteriors = engine.infer_batch(rows).expect("rows of the model");
+        let top = engine.top_batch(rows, 1).expect("rows of the model");
+        let best = top.into_iter().map(RankedAssignments::into_best).collect();
+        let joint = (0..rows.n_rows()).map(|row| joint(model, &rows.row(row), &truths[row])).collect();
+        Self { posteriors, best, joint }
     }
 
     fn predictions(&self) -> Predictions<'_> {
@@ -57,26 +59,33 @@ impl Answers {
 }
 
 /// ln of the share of the weight of the assignments that agree with what is known.
-fn joint(model: &Model, row: &[f64], truth: &Truth) -> Option<f64> {
+fn joint(model: &Model, row: &Row<'_>, truth: &Truth) -> Option<f64> {
     let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
-    let assignments = (0..sizes.iter().product()).map(|mut index: usize| -> Vec<usize> {
+    let assignments = (0..sizes.iter().product()).map(|mut index: usize| {
         let digit = |&size: &usize| {
             let digit = index % size;
             index /= size;
             digit
         };
-        sizes.iter().map(digit).collect()
+        Assignment::from_indices(sizes.iter().map(digit).collect::<Vec<_>>())
     });
+    let agrees = |(known, category): (&Option<usize>, &usize)| known.is_none_or(|it| it == *category);
     let (mut all, mut agreeing) = (Vec::new(), Vec::new());
     for assignment in assignments {
         all.push(model.log_weight(row, &assignment));
-        if truth.iter().zip(&assignment).all(|(known, category)| known.is_none_or(|it| it == *category)) {
+        if truth.iter().zip(assignment.indices()).all(agrees) {
             agreeing.push(*all.last().expect("just pushed"));
         }
     }
     let (all, agreeing) = (log_sum_exp(&all), log_sum_exp(&agreeing));
     let known = truth.iter().any(Option::is_some);
     known.then_some(if agreeing == f64::NEG_INFINITY { agreeing } else { agreeing - all })
+}
+
+/// ln Σ eˣ, −∞ if all terms are −∞ or there are none.
+fn log_sum_exp(terms: &[f64]) -> f64 {
+    let largest = terms.iter().copied().fold(f64::MIN, f64::max);
+    largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
 }
 
 /// A known cell: label, truth, marginal (of zeros where nothing is possible).
@@ -108,7 +117,9 @@ fn expected(model: &Model, answers: &Answers, truths: &[Truth]) -> [Option<f64>;
         (0..truths.len()).map(|row| (row, cells(row))).filter(|(_, cells)| !cells.is_empty()).collect();
     let all: Vec<&Known> = rows.iter().flat_map(|(_, cells)| cells).collect();
     let explained = |(row, cells): &(usize, Vec<Known>)| {
-        let right = |best: &MostProbable| cells.iter().all(|cell| best.assignment[cell.label] == cell.truth);
+        let right = |best: &MostProbable| {
+            cells.iter().all(|cell| best.assignment.indices()[cell.label] == cell.truth)
+        };
         share(answers.best[*row].as_ref().is_some_and(right))
     };
     let right = |cell: &&Known| cell.predicted() == Some(cell.truth);
@@ -230,10 +241,10 @@ proptest! {
         let rows = rows.select(&[0, 1, 2, 0, 1, 2, 0]);
         let truths = random_truths(&model, rows.n_rows(), seed);
         let engine = JunctionTree::compile(&model)?;
-        let posteriors = engine.infer_batch(&rows);
+        let posteriors = engine.infer_batch(&rows)?;
         let found = joint_log_likelihoods(&rows, &truths, &posteriors, |rows| engine.infer_batch(rows))?;
         for (row, found) in found.expect("exact").into_iter().enumerate() {
-            let expected = joint(&model, rows.row(row), &truths[row]);
+            let expected = joint(&model, &rows.row(row), &truths[row]);
             prop_assert!(agree(found, expected), "row {row}: {found:?} for {expected:?}");
         }
     }
@@ -349,7 +360,7 @@ fn loopy_propagation_has_no_joint_log_likelihood() {
     let (model, rows) = simulated(6, 6, 20, 1);
     let truths = random_truths(&model, 20, 1);
     let engine = Loopy::compile(&model).expect("any model");
-    let posteriors = engine.infer_batch(&rows);
+    let posteriors = engine.infer_batch(&rows).expect("rows of the model");
     let joint = joint_log_likelihoods(&rows, &truths, &posteriors, |rows| engine.infer_batch(rows));
     assert_eq!(joint, Ok(None));
     let mut evaluation = Evaluation::new(&model, Engine::Loopy);
@@ -419,7 +430,7 @@ fn truths_out_of_range_are_errors() {
     rows.push_evidence(&Evidence::new()).expect("valid");
     let effects = RuleEffects::compile(&model, Limits::default()).expect("small");
     let engine = JunctionTree::compile(&model).expect("small");
-    let posteriors = engine.infer_batch(&rows);
+    let posteriors = engine.infer_batch(&rows).expect("rows of the model");
     let wrong: [&[Truth]; 5] = [
         &[vec![Some(2), None]],
         &[vec![None, Some(3)]],
@@ -443,8 +454,8 @@ fn truths_out_of_range_are_errors() {
     insta::assert_snapshot!(messages.join("\n"));
     let other = Model::parse("label a").expect("a model");
     let effects = RuleEffects::compile(&other, Limits::default()).expect("small");
-    assert!(matches!(effects.gains(&rows, &[vec![None]]), Err(Error::RowLength { .. })));
-    assert!(matches!(effects.influences(&rows), Err(Error::RowLength { .. })));
+    assert!(matches!(effects.gains(&rows, &[vec![None]]), Err(Error::ForeignRow { .. })));
+    assert!(matches!(effects.influences(&rows), Err(Error::ForeignRow { .. })));
 }
 
 #[test]

@@ -3,32 +3,33 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
+use prsl::infer::{Enumeration, Gibbs, GibbsSettings, Samples, Sampling};
 use prsl::{
-    BeliefMatrix, Engine, Enumeration, Error, Evidence, Gibbs, GibbsSettings, JunctionTree, Limits, Model,
-    Normalize, Sampler, Samples, Sampling,
+    Assignment, BeliefMatrix, Engine, Engines, Error, Evidence, JunctionTree, Limits, Model, Normalize,
+    Result, Row,
 };
 use prsl_testkit::{RandomModel, pigeons, random_model, random_row, simulated, small_model};
 
 /// The probability of every possible assignment.
-fn distribution(model: &Model, row: &[f64]) -> HashMap<Vec<usize>, f64> {
-    let all = Enumeration::compile(model).unwrap().top(row, usize::MAX);
+fn distribution(model: &Model, row: &Row<'_>) -> HashMap<Assignment, f64> {
+    let all = Enumeration::compile(model).unwrap().top(row, usize::MAX).unwrap();
     let largest = all.first().map_or(0.0, |best| best.log_weight);
     let weights: Vec<f64> = all.iter().map(|y| (y.log_weight - largest).exp()).collect();
     let total: f64 = weights.iter().sum();
     all.into_iter().zip(weights).map(|(y, weight)| (y.assignment, weight / total)).collect()
 }
 
-fn counts(samples: &Samples) -> HashMap<&[usize], f64> {
+fn counts(samples: &Samples) -> HashMap<&Assignment, f64> {
     let mut counts = HashMap::new();
     for sample in samples {
-        *counts.entry(sample.as_slice()).or_insert(0.0) += 1.0;
+        *counts.entry(sample).or_insert(0.0) += 1.0;
     }
     counts
 }
 
 /// How many standard deviations Pearson's χ² of the samples is above its mean. Assignments that are expected fewer
 /// than five times count together.
-fn surprise(samples: &Samples, expected: &HashMap<Vec<usize>, f64>) -> f64 {
+fn surprise(samples: &Samples, expected: &HashMap<Assignment, f64>) -> f64 {
     let counts = counts(samples);
     assert!(counts.keys().all(|&sample| expected.contains_key(sample)), "something impossible was drawn");
     let (mut statistic, mut n_cells, mut rare) = (0.0, 0.0, [0.0, 0.0]);
@@ -38,7 +39,7 @@ fn surprise(samples: &Samples, expected: &HashMap<Vec<usize>, f64>) -> f64 {
     };
     for (assignment, probability) in expected {
         let (count, expected) =
-            (counts.get(assignment.as_slice()).copied().unwrap_or(0.0), probability * samples.len() as f64);
+            (counts.get(assignment).copied().unwrap_or(0.0), probability * samples.len() as f64);
         if expected < 5.0 {
             rare = [rare[0] + count, rare[1] + expected];
         } else {
@@ -79,7 +80,7 @@ fn samples_have_the_distribution_of_enumeration() {
         for (row, samples) in
             engine.sample_batch(&rows, &draws(20_000, seed)).unwrap().into_iter().enumerate()
         {
-            let expected = distribution(&model, rows.row(row));
+            let (samples, expected) = (samples.unwrap(), distribution(&model, &rows.row(row)));
             assert_eq!(samples.is_some(), !expected.is_empty());
             let Some(samples) = samples else { continue };
             let surprise = surprise(&samples, &expected);
@@ -94,12 +95,9 @@ fn samples_have_the_distribution_of_enumeration() {
 fn wide_rules_that_are_taken_apart_are_sampled_too() {
     for seed in 0..12 {
         let (model, rows) = wide(seed);
-        let expected = distribution(&model, rows.row(0));
-        let samples = JunctionTree::compile(&model)
-            .unwrap()
-            .sample_row(rows.row(0), &draws(100_000, seed))
-            .unwrap()
-            .unwrap();
+        let expected = distribution(&model, &rows.row(0));
+        let samples =
+            JunctionTree::compile(&model).unwrap().sample(&rows.row(0), &draws(100_000, seed)).unwrap();
         let surprise = surprise(&samples, &expected);
         assert!(surprise < SURPRISED, "{surprise} for seed {seed} of\n{model}");
     }
@@ -137,8 +135,7 @@ fn a_wrong_distribution_would_be_noticed() {
     let row = model.row(&Evidence::new()).unwrap();
     let expected = distribution(&model, &row);
     let other = model.edit().retain_rules(|_| false).rule("a=x <-> b=x", 0.56).build().unwrap();
-    let samples =
-        JunctionTree::compile(&other).unwrap().sample_row(&row, &draws(20_000, 1)).unwrap().unwrap();
+    let samples = JunctionTree::compile(&other).unwrap().sample(&row, &draws(20_000, 1)).unwrap();
     assert!(surprise(&samples, &expected) > 2.0 * SURPRISED);
 }
 
@@ -154,26 +151,32 @@ fn rows_whose_numbers_underflow_are_sampled_in_logarithms() {
         .belief("c", [0.5, 0.5])
         .belief("free", [0.9, 0.1]);
     let row = model.row(&evidence).unwrap();
-    let samples =
-        JunctionTree::compile(&model).unwrap().sample_row(&row, &draws(50_000, 3)).unwrap().unwrap();
+    let samples = JunctionTree::compile(&model).unwrap().sample(&row, &draws(50_000, 3)).unwrap();
     assert!(surprise(&samples, &distribution(&model, &row)) < SURPRISED);
 }
 
 #[test]
 fn models_without_anything_to_decide_are_sampled() {
     let empty = Model::builder().build().unwrap();
+    let nothing = Evidence::new();
     let engine = JunctionTree::compile(&empty).unwrap();
-    assert_eq!(engine.sample_row(&[], &draws(2, 1)), Ok(Some(vec![vec![], vec![]])));
-    assert_eq!(engine.sample_row(&[], &draws(0, 1)), Ok(Some(vec![])));
+    assert_eq!(engine.sample(&nothing, &draws(2, 1)).unwrap(), [[], []]);
+    assert_eq!(engine.sample(&nothing, &draws(0, 1)), Ok(vec![]));
     let gibbs = Gibbs::compile(&empty, GibbsSettings::default());
-    assert_eq!(gibbs.sample_row(&[], &draws(2, 1)), Ok(vec![vec![], vec![]]));
+    assert_eq!(gibbs.sample(&nothing, &draws(2, 1)).unwrap(), [[], []]);
     let never = Model::builder().rule("false", 1.0).build().unwrap();
-    assert_eq!(JunctionTree::compile(&never).unwrap().sample_row(&[], &draws(2, 1)), Ok(None));
+    let impossible = Err(Error::Impossible { rules: vec!["false".to_owned()] });
+    assert_eq!(JunctionTree::compile(&never).unwrap().sample(&nothing, &draws(2, 1)), impossible);
     let gibbs = Gibbs::compile(&never, GibbsSettings::default());
-    assert_eq!(
-        gibbs.sample_row(&[], &draws(2, 1)),
-        Err(Error::Impossible { rules: vec!["false".to_owned()] })
-    );
+    assert_eq!(gibbs.sample(&nothing, &draws(2, 1)), impossible);
+}
+
+/// The samples of a row as a batch has them: `None` if the row is impossible.
+fn as_in_batch(samples: Result<Samples>) -> Result<Option<Samples>> {
+    match samples {
+        Err(Error::Impossible { .. }) => Ok(None),
+        samples => samples.map(Some),
+    }
 }
 
 fn many(cases: u32) -> ProptestConfig {
@@ -185,21 +188,18 @@ proptest! {
 
     #[test]
     fn every_sample_is_possible((model, rows) in small_model(), seed: u64) {
-        let oracle = Enumeration::compile(&model).unwrap().infer_batch(&rows);
+        let oracle = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
         let exact = JunctionTree::compile(&model).unwrap().sample_batch(&rows, &draws(10, seed)).unwrap();
         let settings = GibbsSettings { burn_in: 3, thin: 1, ..GibbsSettings::default() };
-        let gibbs = Gibbs::compile(&model, settings).sample_batch(&rows, &draws(10, seed));
-        for (row, (exact, gibbs)) in exact.iter().zip(gibbs).enumerate() {
+        let gibbs = Gibbs::compile(&model, settings).sample_batch(&rows, &draws(10, seed)).unwrap();
+        for (row, (exact, gibbs)) in exact.into_iter().zip(gibbs).enumerate() {
+            let (exact, gibbs) = (exact?, gibbs?);
             prop_assert_eq!(exact.is_some(), oracle.is_possible(row));
-            let gibbs = match gibbs {
-                Ok(samples) => Some(samples),
-                Err(Error::Impossible { .. }) => None,
-                Err(error) => return Err(TestCaseError::fail(error.to_string())),
-            };
             prop_assert_eq!(gibbs.is_some(), oracle.is_possible(row), "{}", model);
             for sample in exact.iter().chain(&gibbs).flatten() {
-                let log_weight = model.log_weight(rows.row(row), sample);
-                prop_assert!(log_weight > f64::NEG_INFINITY, "{:?} in row {:?} of\n{}", sample, rows.row(row), model);
+                let row = rows.row(row);
+                let log_weight = model.log_weight(&row, sample);
+                prop_assert!(log_weight > f64::NEG_INFINITY, "{:?} in row {:?} of\n{}", sample, &row[..], model);
             }
         }
     }
@@ -220,26 +220,27 @@ proptest! {
         let (exact, gibbs) = (JunctionTree::compile(&model).unwrap(), Gibbs::compile(&model, settings));
         let whole = threads(2).install(|| exact.sample_batch(&repeated, &draws(n, seed)))?;
         prop_assert_eq!(&whole, &threads(1).install(|| exact.sample_batch(&repeated, &draws(n, seed)))?);
-        let whole_gibbs = threads(2).install(|| gibbs.sample_batch(&repeated, &draws(n, seed)));
+        let whole_gibbs = threads(2).install(|| gibbs.sample_batch(&repeated, &draws(n, seed)))?;
         for chunk in [1, 3, 5] {
             for first in (0..repeated.n_rows()).step_by(chunk) {
                 let part = first..repeated.n_rows().min(first + chunk);
                 let sampling = Sampling { first_row: first as u64, ..draws(n, seed) };
                 prop_assert_eq!(&whole[part.clone()], exact.sample_batch(&repeated.slice(part.clone()), &sampling)?);
-                prop_assert_eq!(&whole[first], &exact.sample_row(repeated.row(first), &sampling)?);
-                prop_assert_eq!(&whole_gibbs[part.clone()], gibbs.sample_batch(&repeated.slice(part), &sampling));
+                prop_assert_eq!(&whole[first], &as_in_batch(exact.sample(&repeated.row(first), &sampling)));
+                prop_assert_eq!(&whole_gibbs[part.clone()], gibbs.sample_batch(&repeated.slice(part), &sampling)?);
             }
         }
         // More samples begin with the fewer.
-        let more = exact.sample_row(repeated.row(0), &draws(n + 20, seed))?.map(|samples| samples[..n].to_vec());
-        prop_assert_eq!(&whole[0], &more);
+        let more = exact.sample(&repeated.row(0), &draws(n + 20, seed)).map(|samples| samples[..n].to_vec());
+        prop_assert_eq!(&whole[0], &as_in_batch(more));
     }
 }
 
 /// The distance in total variation of what was drawn from what is expected.
-fn distance(samples: &Samples, expected: &HashMap<Vec<usize>, f64>) -> f64 {
+fn distance(samples: &Samples, expected: &HashMap<Assignment, f64>) -> f64 {
     let counts = counts(samples);
-    let share = |assignment: &[usize]| counts.get(assignment).copied().unwrap_or(0.0) / samples.len() as f64;
+    let share =
+        |assignment: &Assignment| counts.get(assignment).copied().unwrap_or(0.0) / samples.len() as f64;
     expected.iter().map(|(assignment, probability)| (share(assignment) - probability).max(0.0)).sum()
 }
 
@@ -247,9 +248,8 @@ fn distance(samples: &Samples, expected: &HashMap<Vec<usize>, f64>) -> f64 {
 /// of a chain that depend on each other are worth a fraction of that many.
 const GIBBS: f64 = 0.08;
 
-fn gibbs_distance(model: &Model, row: &[f64], seed: u64) -> f64 {
-    let samples =
-        Gibbs::compile(model, GibbsSettings::default()).sample_row(row, &draws(20_000, seed)).unwrap();
+fn gibbs_distance(model: &Model, row: &Row<'_>, seed: u64) -> f64 {
+    let samples = Gibbs::compile(model, GibbsSettings::default()).sample(row, &draws(20_000, seed)).unwrap();
     distance(&samples, &distribution(model, row))
 }
 
@@ -266,7 +266,7 @@ fn gibbs_samples_have_the_distribution_of_enumeration() {
         let soft = soft.build().unwrap();
         let mut rows = BeliefMatrix::new(&soft);
         rows.push(&random_row(&soft, &mut rng), Normalize::Always).unwrap();
-        let distance = gibbs_distance(&soft, rows.row(0), seed);
+        let distance = gibbs_distance(&soft, &rows.row(0), seed);
         assert!(distance < GIBBS, "off by {distance} for seed {seed} of\n{soft}");
     }
 }
@@ -292,13 +292,13 @@ fn gibbs_gets_across_hard_rules_that_bind_a_few_labels() {
 #[test]
 fn gibbs_samples_of_the_simulation_study_have_the_right_marginals() {
     let (model, rows) = simulated(30, 30, 3, 5);
-    let exact = JunctionTree::compile(&model).unwrap().infer_batch(&rows);
+    let exact = JunctionTree::compile(&model).unwrap().infer_batch(&rows).unwrap();
     let gibbs = Gibbs::compile(&model, GibbsSettings::default());
-    for (row, samples) in gibbs.sample_batch(&rows, &draws(4000, 1)).into_iter().enumerate() {
+    for (row, samples) in gibbs.sample_batch(&rows, &draws(4000, 1)).unwrap().into_iter().enumerate() {
         let mut shares = vec![0.0; model.n_categories()];
-        for sample in samples.unwrap() {
-            for (label, category) in model.label_ids().zip(sample) {
-                shares[model.block(label).start + category] += 1.0 / 4000.0;
+        for sample in samples.unwrap().unwrap() {
+            for (label, category) in model.label_ids().zip(sample.categories()) {
+                shares[model.block(label).start + category.index()] += 1.0 / 4000.0;
             }
         }
         let worst =
@@ -335,7 +335,7 @@ fn gibbs_finds_a_start_where_hard_rules_leave_little() {
         let model = planted(50, 210, seed);
         let row = model.row(&Evidence::new()).unwrap();
         let settings = GibbsSettings { burn_in: 5, ..GibbsSettings::default() };
-        let samples = Gibbs::compile(&model, settings).sample_row(&row, &draws(8, seed)).unwrap();
+        let samples = Gibbs::compile(&model, settings).sample(&row, &draws(8, seed)).unwrap();
         assert!(samples.iter().all(|sample| model.log_weight(&row, sample) > f64::NEG_INFINITY));
     }
 }
@@ -345,7 +345,7 @@ fn a_start_that_is_neither_found_nor_excluded_is_an_error() {
     let model = Model::parse(&pigeons(11)).unwrap();
     let row = model.row(&Evidence::new()).unwrap();
     let gibbs = Gibbs::compile(&model, GibbsSettings::default());
-    assert!(matches!(gibbs.sample_row(&row, &draws(1, 1)), Err(Error::NoStart { .. })));
+    assert!(matches!(gibbs.sample(&row, &draws(1, 1)), Err(Error::NoStart { .. })));
 }
 
 #[test]
@@ -355,24 +355,24 @@ fn impossible_rows_name_the_rules() {
     let row = model.row(&Evidence::new().observe("a", "yes").observe("c", "no")).unwrap();
     let expected = Error::Impossible { rules: vec!["a -> b".to_owned(), "b -> c".to_owned()] };
     let gibbs = Gibbs::compile(&model, GibbsSettings::default());
-    assert_eq!(gibbs.sample_row(&row, &draws(3, 1)), Err(expected.clone()));
-    let exact = Sampler::compile(&model, Limits::default()).unwrap();
-    assert_eq!(exact.sample_row(&row, &draws(3, 1)), Err(expected));
+    assert_eq!(gibbs.sample(&row, &draws(3, 1)), Err(expected.clone()));
+    let exact = Engines::new(&model).sampler().unwrap();
+    assert_eq!(exact.sample(&row, &draws(3, 1)), Err(expected));
 }
 
 #[test]
 fn the_sampler_uses_the_tree_where_it_fits() {
     let (model, rows) = simulated(12, 12, 3, 2);
-    let exact = Sampler::compile(&model, Limits::default()).unwrap();
-    let gibbs = Sampler::compile(&model, Limits { memory: 1 }).unwrap();
+    let exact = Engines::new(&model).sampler().unwrap();
+    let gibbs = Engines::new(&model).with_limits(Limits { memory: 1 }).sampler().unwrap();
     assert_eq!((exact.engine(), gibbs.engine()), (Engine::JunctionTree, Engine::Gibbs));
     assert_eq!(gibbs.model(), &model);
     for sampler in [exact, gibbs] {
-        for (row, samples) in sampler.sample_batch(&rows, &draws(5, 1)).into_iter().enumerate() {
+        for (row, samples) in sampler.sample_batch(&rows, &draws(5, 1)).unwrap().into_iter().enumerate() {
             let samples = samples.unwrap().unwrap();
             assert_eq!(samples.len(), 5);
             let sampling = Sampling { first_row: row as u64, ..draws(5, 1) };
-            assert_eq!(sampler.sample_row(rows.row(row), &sampling), Ok(samples));
+            assert_eq!(sampler.sample(&rows.row(row), &sampling), Ok(samples));
         }
     }
 }

@@ -14,7 +14,7 @@ use super::files::Files;
 use super::picture::{activity, gauge, legend, most_probable, percent};
 use super::second_act::{SecondAct, accuracy_of_activity, named, read};
 
-/// How the activity is answered, with the camera and without.
+/// Predictions of the activity, with the camera and without.
 pub struct Camera<'a> {
     model: &'a Model,
     truths: Vec<Truth>,
@@ -23,7 +23,7 @@ pub struct Camera<'a> {
 }
 
 impl<'a> Camera<'a> {
-    /// Unplugs the camera, and asks about tomorrow's rows without it.
+    /// Removes the camera, and predicts the test rows without it.
     pub fn set_up(files: &Files, second: &'a SecondAct<'_>) -> Result<Self> {
         let model = &second.learned.model;
         let unplugged =
@@ -39,15 +39,18 @@ impl<'a> Camera<'a> {
         Ok(Camera { model, truths, ways })
     }
 
-    /// What there is to see.
+    /// The text of this act.
     pub fn show(&self) -> Result<String> {
         let mut text = String::new();
         writeln!(text, "{}\n", styled(style::STRONG, "The camera breaks"))?;
         writeln!(
             text,
-            "Nothing is trained again. The camera is unplugged, and how often each activity comes takes its"
+            "Nothing is trained again. The camera is removed, and its belief is replaced by the frequency of"
         )?;
-        writeln!(text, "place. Shoe and wrist go on, and the rules tell what they mean for the activity:\n")?;
+        writeln!(
+            text,
+            "each activity. The rules infer the activity from the beliefs about feet and hands:\n"
+        )?;
         let unplug = styled(style::NOTE, ".unplug(\"activity\").prior(\"activity\", frequencies)");
         writeln!(text, "  model.edit(){unplug}.build()?\n")?;
         self.show_ways(&mut text)?;
@@ -69,7 +72,7 @@ impl<'a> Camera<'a> {
         Ok(())
     }
 
-    /// The first row with overhead work that only those without camera and rules get wrong.
+    /// The first row with overhead work that only the prediction without camera and rules gets wrong.
     fn telling_row(&self) -> usize {
         let overhead = self.model.labels()[0].find_category("overhead").map(|category| category.index());
         let is_right = |way: &Way, row: usize| self.truths[row][0] == Some(most_probable(&way.answers[row]));
@@ -82,10 +85,10 @@ impl<'a> Camera<'a> {
     }
 }
 
-/// A way to answer.
+/// One way of predicting.
 struct Way {
     name: &'static str,
-    /// How often the activity is right.
+    /// The share of rows with the right activity.
     accuracy: f64,
     /// The activity of each row.
     answers: Vec<Vec<f64>>,
@@ -94,14 +97,14 @@ struct Way {
 impl Way {
     fn new(name: &'static str, model: &Model, beliefs: &Path, truth: &Path) -> Result<Way> {
         let (rows, truths) = read(model, beliefs, truth)?;
-        let posteriors = JunctionTree::compile(model)?.infer_batch(&rows);
+        let posteriors = JunctionTree::compile(model)?.infer_batch(&rows)?;
         let activity = model.block(LabelId::new(0));
         let answer = |row| posteriors.marginals(row).map_or(Vec::new(), |all| all[activity.clone()].to_vec());
         let accuracy = accuracy_of_activity(model, &rows, &truths)?;
         Ok(Way { name, accuracy, answers: (0..truths.len()).map(answer).collect() })
     }
 
-    /// Good and bad accuracies tell each other apart.
+    /// Highlights good and bad accuracies.
     fn style(&self) -> Style {
         if self.accuracy > 0.6 { style::GOOD } else { style::ERROR }
     }

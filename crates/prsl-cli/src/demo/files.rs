@@ -9,26 +9,26 @@ use prsl_data::Target;
 
 use crate::style::shell;
 
-/// Where the files are.
+/// The paths of the files.
 pub struct Files {
     folder: PathBuf,
     /// The three rules.
     pub model: PathBuf,
     /// A shift of a few rows.
     pub beliefs: PathBuf,
-    /// What the three rules make of it.
+    /// The predictions with the three rules.
     pub predictions: PathBuf,
     /// Rows to learn from.
     pub shifts: [PathBuf; 2],
-    /// Rows to be tested on.
+    /// Test rows.
     pub tomorrow: [PathBuf; 2],
-    /// The same without what the camera says.
+    /// The same without the camera's beliefs.
     pub without_camera: PathBuf,
-    /// What was learned.
+    /// The learned model.
     pub learned: PathBuf,
     /// The same with one more label.
     pub strain: PathBuf,
-    /// A figure that is only suggested.
+    /// A figure that the demo suggests to draw.
     pub graph: PathBuf,
 }
 
@@ -50,7 +50,7 @@ impl Files {
         }
     }
 
-    /// Writes files, unless one of them is there and holds something else.
+    /// Writes files, unless one of them exists with other content.
     pub fn write(&self, contents: &[(&Path, &[u8])]) -> Result<()> {
         for (path, content) in contents {
             check_unchanged(path, content)?;
@@ -69,7 +69,7 @@ pub fn both([beliefs, truth]: &[PathBuf; 2]) -> String {
     format!("{} {}", shell(beliefs), shell(truth))
 }
 
-/// Refuses to write over a file that holds something else.
+/// Refuses to overwrite a file with other content.
 fn check_unchanged(path: &Path, content: &[u8]) -> Result<()> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! The first act: a shift in a warehouse, and what three rules make of it.
+//! The first act: a shift in a warehouse, with three rules.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -6,8 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use anyhow::Result;
-use prsl::engines::Settings;
-use prsl::{CategoryExplanation, Explainer, Explanation, LabelExplanation, Limits, Sampling};
+use prsl::explain::{CategoryExplanation, LabelExplanation};
+use prsl::infer::EngineSettings;
+use prsl::infer::Sampling;
+use prsl::{Explainer, Explanation, Limits};
 use prsl_data::{BeliefOptions, BeliefReader, Format, TableReader, Target};
 
 use crate::check::Report;
@@ -26,7 +28,7 @@ const MODEL: &str = include_str!("../../../../examples/warehouse.prsl");
 /// A rule that is missing there.
 const RULE: &str = "rule 0.9 hands_up: overhead -> high";
 
-/// The files, and what the subcommands make of them.
+/// The files, and the output of the subcommands.
 pub struct FirstAct<'a> {
     files: &'a Files,
     file: ModelFile,
@@ -34,7 +36,7 @@ pub struct FirstAct<'a> {
 }
 
 impl<'a> FirstAct<'a> {
-    /// Writes the files, and has the subcommands answer.
+    /// Writes the files, and runs the subcommands.
     pub fn set_up(files: &'a Files) -> Result<Self> {
         let beliefs = shift::table();
         files.write(&[(&files.model, MODEL.as_bytes()), (&files.beliefs, beliefs.as_bytes())])?;
@@ -49,7 +51,7 @@ impl<'a> FirstAct<'a> {
         Ok(FirstAct { files, file, explanations })
     }
 
-    /// What there is to see.
+    /// The text of this act.
     pub fn show(&self) -> Result<String> {
         let mut text = String::new();
         self.introduce(&mut text)?;
@@ -64,12 +66,9 @@ impl<'a> FirstAct<'a> {
         writeln!(text, "\n{}\n", styled(style::STRONG, "A shift in the warehouse"))?;
         writeln!(
             text,
-            "A camera guesses what a worker does, a shoe sensor what the feet do, a wrist sensor"
+            "A camera recognizes the activity of a worker, a shoe sensor the feet, and a wrist sensor"
         )?;
-        writeln!(
-            text,
-            "where the hands are. Each of them is wrong at times. Three rules know what goes together:\n"
-        )?;
+        writeln!(text, "the hands. Each of them is sometimes wrong. Three rules relate their labels:\n")?;
         for rule in model.rule_ids() {
             let probability = format!("{:<4}", model.rule(rule).probability());
             writeln!(text, "  rule {} {}", styled(style::NOTE, probability), model.rule_text(rule))?;
@@ -96,13 +95,17 @@ impl<'a> FirstAct<'a> {
         }
         let names = activity(&self.explanations[0]).categories.iter().map(|category| category.name.as_str());
         let mark = styled(style::WARNING, "!");
-        writeln!(text, "       {}   {mark} the rules changed the camera's mind\n", legend(names))?;
+        writeln!(text, "       {}   {mark} the rules changed the most probable activity", legend(names))?;
+        writeln!(text, "       - the sensor gives no belief\n")?;
         if let Some(row) = self.impossible_row() {
             writeln!(
                 text,
-                "Row {row} cannot be: a colleague noted `walking`, but the shoe stood still, and a rule of"
+                "Row {row} is impossible: a colleague noted `walking`, but the shoe sensor is certain of standing,"
             )?;
-            writeln!(text, "probability 1 knows no exceptions. The other rows are answered all the same.\n")?;
+            writeln!(
+                text,
+                "and a rule of probability 1 allows no exceptions. The other rows are not affected.\n"
+            )?;
         }
         Ok(())
     }
@@ -114,7 +117,7 @@ impl<'a> FirstAct<'a> {
         Ok(())
     }
 
-    /// What there is to do, for example with the row that is `strained` most.
+    /// Suggestions for the reader, for example about the row that is `strained` most.
     pub fn invite(&self, strained: usize) -> Result<String> {
         let mut text = String::new();
         self.suggest_rule(&mut text)?;
@@ -128,16 +131,16 @@ impl<'a> FirstAct<'a> {
         let strange: Vec<_> = self.overhead_without_high_hands().map(|row| row.to_string()).collect();
         writeln!(
             text,
-            "Rows {} of the first shift say overhead work, though the hands are not even high: nobody",
+            "In rows {} of the first shift, the posterior is overhead work, but the hands are not high.",
             strange.join(", ")
         )?;
-        writeln!(text, "has written that rule yet. Open {model} in an editor, and add a line such as\n")?;
+        writeln!(text, "No rule excludes that yet. Open {model} in an editor, and add a line such as\n")?;
         writeln!(text, "  {}\n", styled(style::NOTE, RULE))?;
         writeln!(
             text,
-            "Then see what it changes, and why. `check` will tell that some answers of the paper are not"
+            "Then predict and explain again. `check` will report that some answers of the paper have"
         )?;
-        writeln!(text, "the same any more: the `expect` lines in the file are the tests of its rules.\n")?;
+        writeln!(text, "changed: the `expect` lines in the file are the tests of its rules.\n")?;
         writeln!(text, "  prsl check {model}")?;
         writeln!(text, "  prsl predict {model} {beliefs}")?;
         writeln!(text, "  {}", self.explain_command(strange.first().map_or("1", String::as_str)))?;
@@ -148,10 +151,7 @@ impl<'a> FirstAct<'a> {
         let files = self.files;
         let (learned, strain) = (shell(&files.learned), shell(&files.strain));
         let (tomorrow, unseen) = (both(&files.tomorrow), shell(&files.without_camera));
-        writeln!(
-            text,
-            "\nOr see more of what was learned, of the label that came late, and of the day without camera:\n"
-        )?;
+        writeln!(text, "\nMore about the learned model, the added label, and the day without the camera:\n")?;
         writeln!(text, "  prsl evaluate {learned} {tomorrow}")?;
         writeln!(text, "  prsl plot {learned} --what graph -o {}", shell(&files.graph))?;
         writeln!(text, "  prsl explain {strain} {} --row {}", shell(&files.tomorrow[0]), strained + 1)?;
@@ -167,7 +167,7 @@ impl<'a> FirstAct<'a> {
         self.explanations.iter().position(|explanation| !explanation.possible).map(|index| index + 1)
     }
 
-    /// Rows that the suggested rule is about.
+    /// Rows that the suggested rule affects.
     fn overhead_without_high_hands(&self) -> impl Iterator<Item = usize> {
         let strange = |explanation: &Explanation| {
             answer(activity(explanation)) == Some("overhead")
@@ -176,7 +176,7 @@ impl<'a> FirstAct<'a> {
         (1..).zip(&self.explanations).filter(move |(_, explanation)| strange(explanation)).map(|(row, _)| row)
     }
 
-    /// The row where the rules moved the camera's belief most.
+    /// The row in which the rules changed the camera's belief most.
     fn most_changed(&self) -> usize {
         let moved = |index: &usize| {
             let categories = &activity(&self.explanations[*index]).categories;
@@ -195,7 +195,7 @@ fn beliefs_reader(file: &ModelFile, beliefs: &Path) -> Result<BeliefReader> {
 /// The predictions as CSV.
 fn predictions_of(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
     let bytes = Shared::default();
-    let (model, settings) = (file.document.model(), Settings::default());
+    let (model, settings) = (file.document.model(), EngineSettings::default());
     let (query, engine) = (QueryKind::Marginals, EngineKind::Auto);
     let prediction = Prediction {
         model,
@@ -209,7 +209,7 @@ fn predictions_of(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
     Ok(bytes.0.lock().map_or_else(|_| Vec::new(), |bytes| bytes.clone()))
 }
 
-/// Bytes that are written in one place and read in another.
+/// A shared buffer for output.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -256,7 +256,7 @@ fn picture(categories: &[CategoryExplanation], probabilities: &[f64], changed: b
     format!("{} {name}", bar(probabilities))
 }
 
-/// What a sensor believes in, if it believes anything.
+/// The most probable category of a sensor, if it gives a belief.
 fn favorite(label: &LabelExplanation) -> Option<&str> {
     let before: Vec<f64> = label.categories.iter().map(|category| category.before).collect();
     let best = most_probable(&before);
@@ -264,7 +264,7 @@ fn favorite(label: &LabelExplanation) -> Option<&str> {
     (!says_nothing).then_some(label.categories[best].name.as_str())
 }
 
-/// The most probable category under the rules, if anything is possible.
+/// The most probable category of the posterior, if the row is possible.
 fn answer(label: &LabelExplanation) -> Option<&str> {
     let after: Option<Vec<f64>> = label.categories.iter().map(|category| category.after).collect();
     after.map(|after| label.categories[most_probable(&after)].name.as_str())

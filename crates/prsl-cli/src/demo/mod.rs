@@ -1,4 +1,4 @@
-//! `prsl demo`: a warehouse, to see what rules do, what is learned from data, and to have files to play with.
+//! `prsl demo`: a warehouse example that shows rules and learning, and leaves files for experiments.
 
 mod camera;
 mod files;
@@ -21,25 +21,25 @@ use first_act::FirstAct;
 use second_act::SecondAct;
 use strain::Strain;
 
-/// Show on a small example what rules do, and leave its files to play with
+/// Show on a small example what rules do, and leave its files for experiments
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   prsl demo
   prsl demo ~/warehouse
 
-First a shift of twelve rows and three rules: check, predict, explain. Then thousands of rows, to learn from and to be \
-tested on. Last a label that nobody has trained anything for, and a camera that breaks.
+First a shift of twelve rows with three rules: check, predict, explain. Then thousands of rows for learning and \
+testing. Last a label without any trained classifier, and a camera that breaks.
 
-Writes warehouse.prsl, learned.prsl, strain.prsl and tables, and never over files that have been changed.")]
+Writes warehouse.prsl, learned.prsl, strain.prsl and tables. Never overwrites files that have been changed.")]
 pub struct Arguments {
-    /// The folder for the files; made if it is not there
+    /// The folder for the files; created if necessary
     #[arg(value_name = "DIR", default_value = "demo")]
     folder: PathBuf,
 }
 
 impl Arguments {
-    /// Writes the files, and shows what the subcommands make of them.
+    /// Writes the files, and shows the output of the subcommands.
     pub fn run(self) -> Result<ExitCode> {
         let files = Files::new(&self.folder);
         let first = FirstAct::set_up(&files)?;

@@ -1,4 +1,4 @@
-//! Prompts, bars and other things to look at.
+//! Prompts, bars and other output.
 
 use anstyle::{AnsiColor, Color, Style};
 
@@ -13,17 +13,17 @@ const ACTIVITIES: [(char, Style); 3] = [
 /// The length of a bar.
 const BAR: usize = 10;
 
-/// A command as it looks where it is typed.
+/// A command with its prompt.
 pub fn prompt(command: &str) -> String {
     format!("{} {}", styled(style::FAINT, "$"), styled(style::STRONG, command))
 }
 
-/// The lines of a text moved to the right.
+/// The text with indented lines.
 pub fn indented(text: &str) -> String {
     text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
 }
 
-/// What the pieces of a bar mean.
+/// The legend of a bar.
 pub fn legend<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let entries = ACTIVITIES.iter().zip(names);
     let entries: Vec<_> =
@@ -31,7 +31,7 @@ pub fn legend<'a>(names: impl Iterator<Item = &'a str>) -> String {
     entries.join("   ")
 }
 
-/// Probabilities side by side, each a piece of one bar.
+/// Probabilities as the segments of one bar.
 pub fn bar(probabilities: &[f64]) -> String {
     let mut text = String::new();
     let (mut sum, mut drawn) = (0.0, 0);
@@ -56,7 +56,7 @@ pub fn activity(names: &[String], probabilities: &[f64]) -> String {
     format!("{} {:<8} {:.2}", bar(probabilities), names[best], probabilities[best])
 }
 
-/// The place of the largest, the first of several.
+/// The position of the first maximum.
 pub fn most_probable(probabilities: &[f64]) -> usize {
     (0..probabilities.len()).rev().max_by(|&a, &b| probabilities[a].total_cmp(&probabilities[b])).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! The second act: thousands of rows, what is learned from them beside the three rules, and what that is worth.
+//! The second act: learning from thousands of rows in addition to the three rules, and its gain.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use prsl::learn::{Examples, Learned, Learner, Size};
 use prsl::metrics::{Evaluation, Metric, Truth};
-use prsl::{BeliefMatrix, Evidence, Model, RuleId};
+use prsl::{Assignment, BeliefMatrix, Evidence, Model, RuleId};
 
 use crate::arguments::TableOptions;
 use crate::calibrate;
@@ -20,29 +20,29 @@ use super::files::{Files, both};
 use super::picture::{percent, prompt};
 use super::warehouse;
 
-/// Rows to learn from.
+/// Number of training rows.
 const SHIFTS: usize = 3000;
-/// Rows to be tested on.
+/// Number of test rows.
 const TOMORROW: usize = 1000;
-/// The share of truths that nobody wrote down.
+/// Share of missing truths.
 const MISSING: f64 = 0.2;
-/// What the rows, and the gaps in their truths, are drawn from.
+/// Seeds of the rows and of their missing truths.
 const SEEDS: [u64; 2] = [301, 302];
-/// How many rules are shown.
+/// Number of rules shown.
 const SHOWN: usize = 4;
-/// The place of the activity among the labels.
+/// Position of the activity among the labels.
 const ACTIVITY: usize = 0;
 
-/// What was learned, and what it is worth.
+/// The learned model and its scores.
 pub struct SecondAct<'a> {
     files: &'a Files,
     /// The three rules.
     pub base: Model,
-    /// What was learned beside them.
+    /// The rules learned in addition.
     pub learned: Learned,
-    /// How often each activity is the truth, where that is known.
+    /// The frequency of each activity among the known truths.
     pub activities: Vec<f64>,
-    /// The share of truths to learn from that are missing.
+    /// The share of missing truths in training.
     missing: f64,
     scores: Vec<(&'static str, Score)>,
 }
@@ -76,7 +76,7 @@ impl<'a> SecondAct<'a> {
         Ok(SecondAct { files, base, learned, activities, missing, scores })
     }
 
-    /// What there is to see.
+    /// The text of this act.
     pub fn show(&self) -> Result<String> {
         let mut text = String::new();
         self.introduce(&mut text)?;
@@ -86,18 +86,18 @@ impl<'a> SecondAct<'a> {
     }
 
     fn introduce(&self, text: &mut String) -> Result<()> {
-        writeln!(text, "{}\n", styled(style::STRONG, "Many shifts later: learning beside the rules"))?;
+        writeln!(text, "{}\n", styled(style::STRONG, "Many shifts later: learning more rules"))?;
         writeln!(
             text,
-            "Somebody has watched {} moments and noted what was true, though {} of the notes are",
+            "An observer noted the truth of {} moments; {} of the notes are",
             grouped(SHIFTS as u64),
             percent(self.missing)
         )?;
         writeln!(
             text,
-            "missing. The sun dazzles the camera at times, the wrist sensor slips, sensors fall silent, and"
+            "missing. The sun sometimes dazzles the camera, the wrist sensor slips, sensors fail, and all"
         )?;
-        writeln!(text, "all of them are surer than they should be. What do the notes teach?\n")?;
+        writeln!(text, "are overconfident.\n")?;
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl<'a> SecondAct<'a> {
         let (base, output) = (shell(&self.files.model), shell(&self.files.learned));
         let rest = format!("    --base {base} --no-typical -o {output}");
         writeln!(text, "{}\n{}", prompt(&command), styled(style::STRONG, rest))?;
-        let heading = "gain    rules that were found, by what they gain in log-likelihood on rows held back";
+        let heading = "gain    learned rules, by their gain in log-likelihood on the validation set";
         writeln!(text, "  {}", styled(style::FAINT, heading))?;
         let model = &self.learned.model;
         let found = model.rule_ids().skip(self.base.rules().len()).zip(&self.learned.gains);
@@ -129,7 +129,7 @@ impl<'a> SecondAct<'a> {
     fn show_gains(&self, text: &mut String) -> Result<()> {
         writeln!(
             text,
-            "Is that worth anything? The next day has {} moments that nobody has learned from:\n",
+            "Scores on the {} moments of the next day, which were not used for learning:\n",
             grouped(TOMORROW as u64)
         )?;
         let heading =
@@ -146,7 +146,7 @@ impl<'a> SecondAct<'a> {
     }
 }
 
-/// How good the answers to tomorrow's rows are.
+/// The scores on the test rows.
 struct Score {
     all: f64,
     activity: f64,
@@ -171,7 +171,7 @@ impl Score {
     }
 }
 
-/// How often the activity is right.
+/// The share of rows with the right activity.
 pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Result<f64> {
     let only_activity = |truth: &Truth| {
         let mut only = vec![None; truth.len()];
@@ -183,7 +183,7 @@ pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]
     Ok(scores.get(Metric::JointAccuracyMarginals).unwrap_or(f64::NAN))
 }
 
-/// Rows with their truths, as a model sees them.
+/// Rows with their truths, calibrated by a model.
 pub fn read(model: &Model, beliefs: &Path, truth: &Path) -> Result<(BeliefMatrix, Vec<Truth>)> {
     let Rows { beliefs: rows, truths, .. } =
         labeled::read(model, [beliefs, truth], &TableOptions::default(), None)?;
@@ -205,7 +205,7 @@ fn write_tables(files: &Files) -> Result<()> {
     files.write(&contents)
 }
 
-/// Rules only: a combination names every label, and so leaves no room for labels that come later.
+/// Rules only: a combination names every label, so no label could be added later.
 fn learner() -> Learner {
     Learner { typical: false, ..Learner::default() }
 }
@@ -221,7 +221,7 @@ fn share_missing(truths: &[Truth]) -> f64 {
     cells.clone().filter(|cell| cell.is_none()).count() as f64 / cells.count() as f64
 }
 
-/// How often each activity is the truth, where that is known.
+/// The frequency of each activity among the known truths.
 fn frequencies(model: &Model, truths: &[Truth]) -> Vec<f64> {
     let mut counts = vec![0; model.labels()[ACTIVITY].n_categories()];
     truths.iter().filter_map(|truth| truth[ACTIVITY]).for_each(|category| counts[category] += 1);
@@ -229,9 +229,9 @@ fn frequencies(model: &Model, truths: &[Truth]) -> Vec<f64> {
     counts.into_iter().map(|count| f64::from(count) / f64::from(sum)).collect()
 }
 
-/// What a rule makes rare, beside what it leaves as it is.
+/// The least and the most favored assignment of a rule, with the ratio of their weights.
 fn reading(model: &Model, rule: RuleId) -> String {
-    let weight = |assignment: &[usize]| model.rule(rule).weight(assignment);
+    let weight = |assignment: &[usize]| model.rule(rule).weight(&Assignment::from_indices(assignment));
     let mut assignments = possible_assignments(model);
     assignments.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
     let (Some(rarest), Some(favorite)) = (assignments.first(), assignments.last()) else {
@@ -254,7 +254,9 @@ fn possible_assignments(model: &Model) -> Vec<Vec<usize>> {
         assignments = assignments.into_iter().flat_map(extended).collect();
     }
     let row = model.row(&Evidence::new()).expect("no evidence is fine");
-    assignments.retain(|assignment| model.log_weight(&row, assignment) > f64::NEG_INFINITY);
+    assignments.retain(|assignment| {
+        model.log_weight(&row, &Assignment::from_indices(&assignment[..])) > f64::NEG_INFINITY
+    });
     assignments
 }
 

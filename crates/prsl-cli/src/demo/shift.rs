@@ -1,9 +1,9 @@
-//! What three sensors make of a worker's shift: the data of the demo.
+//! The beliefs of three sensors during a worker's shift: the data of the demo.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What happens, as positions of the categories of activity, feet and hands.
+/// The true categories of activity, feet and hands, as positions.
 const SHIFT: [[usize; 3]; 12] = [
     [0, 0, 2],
     [0, 0, 1],
@@ -20,14 +20,14 @@ const SHIFT: [[usize; 3]; 12] = [
 ];
 /// The number of rows.
 pub const N_ROWS: u64 = SHIFT.len() as u64;
-/// How many categories each label has.
+/// Number of categories of each label.
 const CATEGORIES: [usize; 3] = [3, 2, 3];
-/// How much more a sensor believes in the truth than in anything else, before noise.
+/// Log weight of the truth in each sensor's belief, before noise.
 const TRUST: [f64; 3] = [1.5, 12.0, 5.0];
-/// How much noise there is, on the scale of logarithms.
+/// Half the width of the uniform noise on the log weight.
 const NOISE: [f64; 3] = [0.9, 0.5, 0.5];
 const SEED: u64 = 7;
-/// The shoe sensor is silent here.
+/// The row without a belief of the shoe sensor.
 const SILENT: usize = 6;
 /// A colleague noted `walking` here, while the shoe sensor is sure that the worker stood.
 const CONTRADICTION: usize = 8;

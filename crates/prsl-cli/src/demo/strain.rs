@@ -1,4 +1,4 @@
-//! The third act: a label that nobody has trained anything for.
+//! The third act: a label without any trained classifier.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use prsl::metrics::Truth;
-use prsl::{JunctionTree, Model, Posteriors};
+use prsl::{Assignment, JunctionTree, Model, Posteriors};
 
 use crate::calibrate;
 use crate::style::{self, styled};
@@ -15,13 +15,13 @@ use super::files::Files;
 use super::picture::{gauge, most_probable, percent};
 use super::second_act::{SecondAct, named, read};
 
-/// The label, and all that is known about it.
+/// The label and its rule.
 const LABEL: &str = "strain";
 const RULE: &str = "strain <-> overhead & high | normal & low";
 const PROBABILITY: f64 = 0.95;
-/// The place of `yes` among the categories of a yes/no label.
+/// Position of `yes` among the categories of a yes/no label.
 const STRAINED: usize = 0;
-/// How many rows are shown.
+/// Number of rows shown.
 const SHOWN: usize = 5;
 
 /// The learned model with the label, and its answers.
@@ -35,32 +35,35 @@ pub struct Strain {
 }
 
 impl Strain {
-    /// Adds the label, writes the model, and asks it about tomorrow's rows.
+    /// Adds the label, writes the model, and predicts the test rows.
     pub fn set_up(files: &Files, second: &SecondAct<'_>) -> Result<Self> {
         let labeled = second.learned.model.edit().binary_label(LABEL).build()?;
         let model = labeled.edit().rule(RULE, PROBABILITY).build()?;
         files.write(&[(&files.strain, calibrate::text(&model, &files.strain).as_bytes())])?;
         let (rows, truths) = read(&model, &files.tomorrow[0], &files.tomorrow[1])?;
-        let before = JunctionTree::compile(&labeled)?.infer_batch(&rows);
-        let after = JunctionTree::compile(&model)?.infer_batch(&rows);
+        let before = JunctionTree::compile(&labeled)?.infer_batch(&rows)?;
+        let after = JunctionTree::compile(&model)?.infer_batch(&rows)?;
         Ok(Strain { model, truths, before, after })
     }
 
-    /// What there is to see.
+    /// The text of this act.
     pub fn show(&self) -> Result<String> {
         let mut text = String::new();
-        writeln!(text, "{}\n", styled(style::STRONG, "A label that nothing was trained for"))?;
+        writeln!(text, "{}\n", styled(style::STRONG, "A label without a trained classifier"))?;
         writeln!(
             text,
-            "The works council asks what strains the back. No sensor measures that, and nobody noted it."
+            "The works council asks what strains the back. No sensor measures it, and no truth is known."
         )?;
-        writeln!(text, "Two lines are all it takes, in the file or at run time:\n")?;
+        writeln!(text, "Two lines define it, in the file or at run time:\n")?;
         let call = |call: &str| styled(style::NOTE, call);
         writeln!(text, "  model.edit()")?;
         writeln!(text, "      {}", call(&format!(".binary_label(\"{LABEL}\")")))?;
         writeln!(text, "      {}", call(&format!(".rule(\"{RULE}\", {PROBABILITY})")))?;
         writeln!(text, "      .build()?\n")?;
-        writeln!(text, "The surest row of each of the most frequent answers:\n")?;
+        writeln!(
+            text,
+            "For each of the most frequent answers, the row in which the strain is most certain:\n"
+        )?;
         self.show_rows(&mut text)?;
         self.show_accuracy(&mut text)?;
         Ok(text)
@@ -94,14 +97,14 @@ impl Strain {
         let (right, never) = (share(&|row| self.strain(&self.after, row) > 0.5), share(&|_| false));
         writeln!(
             text,
-            "What the rule calls strain is told rightly in {} of tomorrow's rows; who always says",
+            "The prediction agrees with the rule's definition of strain in {} of the next day's rows;",
             styled(style::GOOD, right)
         )?;
-        writeln!(text, "`no` is right in {never}.\n")?;
+        writeln!(text, "always answering `no` agrees in {never}.\n")?;
         Ok(())
     }
 
-    /// The surest row of each of the most frequent answers; the greatest strain first.
+    /// For each of the most frequent answers, the row in which the strain is most certain; by decreasing strain.
     pub fn shown(&self) -> Vec<usize> {
         let mut rows_of: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
         for row in 0..self.truths.len() {
@@ -136,10 +139,10 @@ impl Strain {
         self.after.marginals(row).map_or(Vec::new(), best)
     }
 
-    /// Whether a row is what the rule means by strain.
+    /// Whether the conditions of the strain rule are true in a row.
     fn is_strained(&self, row: usize) -> Option<bool> {
         let rule = self.model.rules().last().and_then(|rule| rule.formula()).expect("it was added");
         let truth: Option<Vec<usize>> = self.truths[row][..3].iter().copied().collect();
-        truth.map(|truth| rule.holds(&[&truth[..], &[STRAINED]].concat()))
+        truth.map(|truth| rule.holds(&Assignment::from_indices([&truth[..], &[STRAINED]].concat())))
     }
 }

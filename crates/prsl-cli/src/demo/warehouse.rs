@@ -1,10 +1,10 @@
-//! Many moments in a warehouse, and what three sensors make of them: data to learn from and to be tested on.
+//! Simulated training and test data: moments in a warehouse, and the beliefs of three sensors.
 //!
-//! What is true: a worker who walks has a gait, and nobody else has. Hands are rarely high in normal work and mostly high in overhead
-//! work: that is what the experts' rules say. They do not say that hands are centered while walking, and hardly ever low overhead.
+//! The truth: a worker has a gait if and only if the worker walks. Hands are rarely high in normal work and mostly high in overhead
+//! work, as the expert rules state. They do not state that hands are centered while walking, and rarely low in overhead work.
 //!
-//! What sensors say: each mistakes one category for another now and then, and is as sure of itself as ever when it does. The sun
-//! dazzles the camera for a while, the wrist sensor slips down during a shift, and every sensor falls silent at times.
+//! The sensors: each sometimes confuses two categories, with unchanged confidence. The sun
+//! dazzles the camera for a while, the wrist sensor slips down during a shift, and every sensor sometimes gives no belief.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,35 +13,35 @@ use rand_chacha::ChaCha8Rng;
 const NAMES: [&[&str]; 3] =
     [&["walking", "normal", "overhead"], &["gait", "standing"], &["high", "centered", "low"]];
 const LABELS: [&str; 3] = ["activity", "feet", "hands"];
-/// What the worker does next, given what the worker does now.
+/// Transition probabilities of the activity.
 const NEXT: [[f64; 3]; 3] = [[0.86, 0.10, 0.04], [0.08, 0.86, 0.06], [0.05, 0.10, 0.85]];
-/// Where the hands are, given the activity.
+/// Probabilities of the hands' positions, given the activity.
 const HANDS: [[f64; 3]; 3] = [[0.03, 0.82, 0.15], [0.08, 0.50, 0.42], [0.76, 0.22, 0.02]];
-/// How often the hands move while the activity stays.
+/// Probability that the hands move while the activity stays.
 const RESTLESS: f64 = 0.5;
 
-/// What each sensor takes each truth for.
+/// Confusion probabilities of each sensor, by the truth.
 const CONFUSION: [&[&[f64]]; 3] = [
     &[&[0.88, 0.08, 0.04], &[0.07, 0.83, 0.10], &[0.04, 0.19, 0.77]],
     &[&[0.91, 0.09], &[0.06, 0.94]],
     &[&[0.80, 0.17, 0.03], &[0.12, 0.76, 0.12], &[0.03, 0.22, 0.75]],
 ];
-/// What the dazzled camera takes everything for.
+/// Answers of the dazzled camera, for any truth.
 const GLARE: [f64; 3] = [0.3, 0.4, 0.3];
-/// How sure each sensor is of what it says, on the scale of logarithms: at least, and at most.
+/// Minimum and maximum log weight of each sensor's answer.
 const SURENESS: [[f64; 2]; 3] = [[1.6, 4.0], [2.2, 5.0], [1.4, 3.6]];
-/// How much noise there is, on the same scale.
+/// Half the width of the uniform noise on log weights.
 const NOISE: f64 = 0.6;
-/// How often the camera begins to be dazzled, and for how many rows.
+/// Probability that the camera becomes dazzled, and the number of rows.
 const DAZZLED: (f64, [usize; 2]) = (0.003, [15, 45]);
-/// How often a sensor falls silent, and for how many rows.
+/// Probability that a sensor stops giving beliefs, and the number of rows.
 const SILENT: (f64, [usize; 2]) = (0.004, [3, 15]);
-/// The rows of a shift; the wrist sensor is put on anew for each.
+/// Number of rows of a shift; the wrist sensor is put on again for each shift.
 const SHIFT: usize = 250;
-/// How often the wrist sensor says one lower at the end of a shift.
+/// Probability that the wrist sensor reports one position lower at the end of a shift.
 const SLIP: f64 = 0.2;
 
-/// A moment: what is true, and what the sensors say in whole percents, or nothing.
+/// A moment: the truth, and the sensors' beliefs in whole percents, or none.
 pub struct Moment {
     /// The true categories of activity, feet and hands.
     pub truth: [usize; 3],
@@ -49,7 +49,7 @@ pub struct Moment {
     pub beliefs: [Option<Vec<u32>>; 3],
 }
 
-/// So many moments, the same ones for a seed.
+/// Simulates `n` moments; the same seed gives the same ones.
 pub fn moments(seed: u64, n: usize) -> Vec<Moment> {
     let mut warehouse = Warehouse {
         random: ChaCha8Rng::seed_from_u64(seed),
@@ -73,10 +73,10 @@ pub fn beliefs(moments: &[Moment], first: usize) -> String {
     text
 }
 
-/// The truths as CSV, of which this share is missing.
+/// The truths as CSV; this share of them is missing.
 pub fn truths(moments: &[Moment], missing: f64, seed: u64) -> String {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(1); // gaps have nothing to do with what happens
+    random.set_stream(1); // missing values are independent of the data
     let mut text = LABELS.join(",") + "\n";
     for moment in moments {
         let name =
@@ -94,14 +94,14 @@ fn cells(moment: &Moment, label: usize) -> String {
     cells.join(",")
 }
 
-/// The worker and the sensors as they are now.
+/// The current state of the worker and the sensors.
 struct Warehouse {
     random: ChaCha8Rng,
     truth: [usize; 3],
     row: usize,
-    /// For so many rows more the camera sees nothing but the sun.
+    /// Number of rows for which the camera stays dazzled.
     dazzled: usize,
-    /// For so many rows more each sensor says nothing.
+    /// Number of rows for which each sensor stays silent.
     silent: [usize; 3],
 }
 
@@ -115,7 +115,7 @@ impl Warehouse {
         Moment { truth: self.truth, beliefs }
     }
 
-    /// The worker goes on.
+    /// Advances the worker by one moment.
     fn work(&mut self) {
         let [before, _, hands] = self.truth;
         let activity = self.draw(&NEXT[before]);
@@ -124,7 +124,7 @@ impl Warehouse {
         self.truth = [activity, feet, if moves { self.draw(&HANDS[activity]) } else { hands }];
     }
 
-    /// How many rows a spell still lasts; one that is over may begin anew.
+    /// The remaining rows of a disturbance; a finished one may start again.
     fn spell(&mut self, rows: usize, (begins, [least, most]): (f64, [usize; 2])) -> usize {
         match rows {
             0 if self.random.random_bool(begins) => self.random.random_range(least..=most),
@@ -132,7 +132,7 @@ impl Warehouse {
         }
     }
 
-    /// What a sensor believes, if it says anything.
+    /// The belief of a sensor, if it gives one.
     fn sense(&mut self, label: usize) -> Option<Vec<u32>> {
         let said = self.said(label);
         let [least, most] = SURENESS[label];
@@ -143,7 +143,7 @@ impl Warehouse {
         (self.silent[label] == 0).then(|| percents(&scores, said))
     }
 
-    /// What a sensor takes the truth for.
+    /// The category that a sensor recognizes.
     fn said(&mut self, label: usize) -> usize {
         let confusion = CONFUSION[label][self.truth[label]];
         match label {
@@ -168,7 +168,7 @@ impl Warehouse {
     }
 }
 
-/// Scores as a belief in whole percents, none of them 0; what rounding leaves goes to `said`.
+/// Scores as a belief in whole percents, none of them 0; the rounding difference goes to `said`.
 fn percents(scores: &[f64], said: usize) -> Vec<u32> {
     let sum: f64 = scores.iter().map(|score| score.exp()).sum();
     let mut percents: Vec<u32> =
@@ -184,7 +184,7 @@ mod tests {
 
     const N: usize = 4000;
 
-    /// How often the favorite of a sensor is the truth, of the rows in which it says something.
+    /// The accuracy of a sensor's most probable category, over the rows with a belief.
     fn accuracy(moments: &[Moment], label: usize) -> f64 {
         let says = moments.iter().filter_map(|moment| Some((moment, moment.beliefs[label].as_ref()?)));
         let is_right: Vec<bool> = says
@@ -249,7 +249,7 @@ mod tests {
         assert!(moments.iter().all(|moment| (moment.truth[0] == 0) == (moment.truth[1] == 0)));
         assert!(share(|truth| truth[0] == 2, |truth| truth[1] == 1 && truth[2] == 0) > 0.75);
         assert!(share(|truth| truth[2] != 0, |truth| truth[0] == 1) > 0.9);
-        assert!(share(|truth| truth[2] == 1, |truth| truth[0] == 0) > 0.75); // nobody has told
+        assert!(share(|truth| truth[2] == 1, |truth| truth[0] == 0) > 0.75); // no rule states this
         assert!(share(|truth| truth[2] == 2, |truth| truth[0] == 2) < 0.05);
     }
 

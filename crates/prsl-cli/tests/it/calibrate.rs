@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use prsl::{Calibrator, Evidence, Model};
+use prsl::calibrate::Calibrator;
+use prsl::{Evidence, Model};
 
 use crate::runner::{Folder, Run};
 

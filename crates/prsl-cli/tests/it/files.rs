@@ -19,9 +19,7 @@ fn refused(run: &Run, complaint: &str) {
 }
 
 fn same_file(output: &str, input: &str) -> String {
-    format!(
-        "cannot write `{output}`: it is the same file as `{input}`, which is among what is read; name another file"
-    )
+    format!("cannot write `{output}`: it is the same file as `{input}`, which is an input; name another file")
 }
 
 /// Commands that write, each with a place for the name of its output.

@@ -39,7 +39,7 @@ fn the_version() {
 #[test]
 fn schema_and_completions_are_printed() {
     let folder = Folder::new(&[]);
-    assert_eq!(folder.prsl("schema").done().stdout, prsl::json_schema());
+    assert_eq!(folder.prsl("schema").done().stdout, prsl::Model::json_schema());
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(folder.prsl(&format!("completions {shell}")).done().stdout.contains("ignore-extra"));
     }

@@ -43,7 +43,7 @@ fn a_new_model_takes_its_labels_from_the_beliefs() {
     let folder = twins(200);
     let run =
         folder.prsl("learn beliefs.csv truth.csv --steps 200 --learning-rate 0.02 -o learned.prsl").done();
-    assert!(run.stdout.starts_with("learned from 180 rows (20 to validate on)"), "{run}");
+    assert!(run.stdout.starts_with("learned from 180 rows, validated on 20, in "), "{run}");
     assert!(run.stdout.ends_with("written to learned.prsl\n"), "{run}");
     let text = folder.read("learned.prsl");
     assert!(text.starts_with("label left\nlabel right\n"), "{text}");
@@ -94,7 +94,7 @@ fn a_checkpoint_of_another_run_is_refused() {
     let complaint = "of other rows, another model or other settings; begin anew";
     refused(&folder, &format!("{run} 2 --resume"), complaint);
     refused(&folder, &format!("{run} 1 --resume --seed 2"), complaint);
-    refused(&folder, &format!("{run} 1"), "go on from there with --resume, or name another folder");
+    refused(&folder, &format!("{run} 1"), "continue it with --resume, or name another folder");
     // One truth is another one.
     let truth = folder.read("truth.csv");
     let (other, last) = truth.trim_end().rsplit_once('\n').expect("a row");
@@ -115,8 +115,8 @@ fn what_cannot_be_written_is_told_before_learning() {
     write(&folder, "odd.csv", "left,right\nmaybe,maybe\n");
     let message = "there is no folder";
     refused(&folder, "learn beliefs.csv odd.csv -o nowhere/out.prsl", message);
-    refused(&folder, &format!("{run} -o beliefs.csv"), "which is among what is read; name another file");
-    refused(&folder, &format!("{run} -o ./truth.csv"), "which is among what is read; name another file");
+    refused(&folder, &format!("{run} -o beliefs.csv"), "which is an input; name another file");
+    refused(&folder, &format!("{run} -o ./truth.csv"), "which is an input; name another file");
     assert_eq!(folder.read("beliefs.csv"), beliefs);
     refused(&folder, &format!("{run} -o out.prsl --checkpoint truth.csv"), "cannot make folder `truth.csv`");
 }
@@ -135,11 +135,14 @@ fn groups_of_one_label_and_no_rules_are_what_they_say() {
     let folder = twins(60);
     let run = "learn beliefs.csv truth.csv --steps 60 --no-typical -o out.prsl";
     let alone = folder.prsl(&format!("{run} --width 0 --wide 0")).done();
-    assert!(alone.stdout.contains("1 rule about each group of 1 label: "), "{alone}");
+    assert!(alone.stdout.contains("size before pruning: 1 rule about each group of 1 label\n"), "{alone}");
     let model = Model::parse(&folder.read("out.prsl")).unwrap();
     assert!(model.rules().iter().all(|rule| rule.scope().len() == 1), "{model}");
     let none = folder.prsl(&format!("{run} --rules 0")).done();
-    assert!(none.stdout.contains("with no new rules: 0 rules"), "{none}");
+    assert!(
+        none.stdout.contains(": 0 rules, ") && none.stdout.contains("size before pruning: no new rules"),
+        "{none}"
+    );
 }
 
 #[test]
@@ -148,7 +151,7 @@ fn the_papers_recipe_has_settings_of_its_own() {
     let run = "learn beliefs.csv truth.csv --steps 200 --learning-rate 0.02 -o out.prsl";
     let done =
         folder.prsl(&format!("{run} --recipe paper --rules 3 --j0 2 --lambda 0.9 --calibrate platt")).done();
-    assert!(done.stdout.contains("with 3 rules: "), "{done}");
+    assert!(done.stdout.contains("size before pruning: 3 rules\n"), "{done}");
     let text = folder.read("out.prsl");
     assert!(text.contains("calibrate left platt"), "{text}");
     assert!(!text.contains("typical"), "{text}");
@@ -351,6 +354,17 @@ fn a_report_names_the_rules_of_the_base_and_escapes_what_is_named() {
     assert!(page.contains("your model"), "{page}");
 }
 
+/// Calibrated rows were refused as rows of another model.
+#[test]
+fn the_report_of_a_calibrated_model_was_refused() {
+    let folder = twins(60);
+    folder
+        .prsl("learn beliefs.csv truth.csv --steps 20 --calibrate platt --report told -o learned.prsl")
+        .done();
+    assert!(folder.read("learned.prsl").contains("calibrate left platt"));
+    assert!(folder.read("told/report.html").contains("2 calibrators"));
+}
+
 #[test]
 fn a_report_without_a_folder_is_refused_before_learning() {
     let folder = twins(20);
@@ -374,9 +388,14 @@ fn preparing_ignored_max_seconds() {
     let folder = Folder::new(&[("beliefs.csv", &beliefs), ("truth.csv", &truth)]);
     let run =
         folder.prsl("learn beliefs.csv truth.csv --rules 1 --width 2 --max-seconds 0 -o out.prsl").done();
-    assert!(run.stdout.contains("with no new rules: 0 rules"), "{run}");
     assert!(
-        run.stdout.contains("stopped before everything was tried, as asked: this is the best so far"),
+        run.stdout.contains(": 0 rules, ") && run.stdout.contains("size before pruning: no new rules"),
+        "{run}"
+    );
+    assert!(
+        run.stdout.contains(
+            "stopped before all candidates were tried, as requested: this is the best model so far"
+        ),
         "{run}"
     );
     let model = Model::parse(&folder.read("out.prsl")).unwrap();

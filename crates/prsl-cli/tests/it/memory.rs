@@ -58,7 +58,7 @@ fn learning_took_memory_beyond_any_limit() {
     let learn = "learn b.csv t.csv --steps 20 -o out.prsl";
     // Where sizes are tried, those that do not fit are left out.
     let run = folder.prsl(&format!("{learn} --memory 1KiB"));
-    assert!(run.code == 0 && run.stdout.contains("with no new rules"), "{run}");
+    assert!(run.code == 0 && run.stdout.contains("size before pruning: no new rules"), "{run}");
     insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 1KiB --rules 1")));
     insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 20KiB --rules 1 --width 4")));
 }

@@ -53,7 +53,7 @@ fn the_worked_example_to_four_digits() {
 }
 
 #[test]
-fn the_worked_example_explained_jointly() {
+fn the_most_probable_assignment_of_the_worked_example() {
     let folder = Folder::warehouse();
     for engine in ["exact", "enumeration"] {
         let run =
@@ -245,8 +245,7 @@ fn what_is_read_is_not_written_over() {
         let before = folder.read(file);
         let run = folder.prsl(&format!("{command} {file}"));
         assert_eq!(run.code, 3, "{run}");
-        let complaint =
-            format!("cannot write `{file}`: it is the same file as `{file}`, which is among what is read");
+        let complaint = format!("cannot write `{file}`: it is the same file as `{file}`, which is an input");
         assert!(run.stderr.contains(&complaint), "{run}");
         assert_eq!(folder.read(file), before);
     }

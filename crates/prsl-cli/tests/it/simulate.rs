@@ -1,7 +1,8 @@
 //! `prsl simulate`.
 
+use prsl::infer::Sampling;
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, JunctionTree, Model, Sampling};
+use prsl::{BeliefMatrix, JunctionTree, Model};
 use prsl_data::{BeliefOptions, BeliefReader, TableReader, TruthOptions, TruthReader};
 
 use crate::runner::Folder;
@@ -41,7 +42,7 @@ fn a_folder_is_all_it_takes() {
     }
     let first = folder.read("simulated/beliefs.csv").lines().nth(1).expect("a row").to_owned();
     let first: Vec<f64> = first.split(',').map(|cell| cell.parse().expect("a number")).collect();
-    assert_eq!(first, rows.row(0));
+    assert_eq!(first, *rows.row(0));
 }
 
 #[test]
@@ -57,8 +58,8 @@ fn truths_are_samples_of_the_posterior() {
     let truth = truth(&folder, "study", &model);
     assert_eq!(truth.len(), 50);
     for (truth, samples) in truth.into_iter().zip(samples) {
-        let sample = samples.expect("possible").swap_remove(0);
-        assert_eq!(truth, sample.into_iter().map(Some).collect::<Vec<_>>());
+        let sample = samples.expect("drawn").expect("possible").swap_remove(0);
+        assert_eq!(truth, sample.indices().iter().copied().map(Some).collect::<Vec<_>>());
     }
     // The same again, elsewhere.
     folder.prsl(&arguments.replace("study", "again")).done();

@@ -17,7 +17,7 @@ pub(super) enum Token {
 }
 
 impl Token {
-    /// The complaint that it does not belong there.
+    /// The error that this word is not allowed here.
     pub(super) fn unexpected(self) -> ArffProblem {
         let text = match self {
             Token::Bare(text) | Token::Quoted(text) => text,
@@ -32,7 +32,7 @@ impl Token {
 /// Cuts a line into words: `,`, `{`, `}`, quoted text, and runs of anything else up to a blank, `,`, `{` or `}`.
 pub(super) struct Lexer<'a> {
     chars: Peekable<Chars<'a>>,
-    /// Whether a value may follow, and whether one has to.
+    /// Whether a value may follow, and whether one must follow.
     place: Place,
 }
 

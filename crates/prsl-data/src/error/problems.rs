@@ -1,10 +1,14 @@
-//! What can be wrong, without where it is.
+//! The problems that an error reports, without their location.
 
-/// What can be wrong with the names of columns.
+use super::wording::{
+    cells, did_you_mean, is_missing_code, missing_advice, only, shown, shown_column, unknown,
+};
+
+/// Problems of a header.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderProblem {
-    /// There is nothing in the file.
+    /// The file is empty.
     #[error("the file is empty, expected a header with the names of the columns")]
     Empty,
     /// A column without a name.
@@ -25,7 +29,7 @@ pub enum HeaderProblem {
     },
 }
 
-/// What can be wrong with a line of a CSV file.
+/// Problems of a line of a CSV file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CsvProblem {
@@ -58,7 +62,7 @@ pub enum CsvProblem {
         /// The column: its name, or its number in the header.
         column: String,
     },
-    /// A record is longer than we are willing to keep in memory.
+    /// A record exceeds the maximum length.
     #[error("a row of more than {limit} bytes; is a quote left open?")]
     TooLong {
         /// The limit.
@@ -66,7 +70,7 @@ pub enum CsvProblem {
     },
 }
 
-/// What can be wrong with a cell.
+/// Problems of a cell.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellProblem {
@@ -88,13 +92,13 @@ pub enum CellProblem {
         /// The value.
         value: f64,
     },
-    /// No weight of a row.
+    /// The weight of a row is not valid.
     #[error("a weight of {value}, expected a number of 0 or more")]
     NotAWeight {
-        /// What is there.
+        /// The given value.
         value: String,
     },
-    /// A belief about a label that no classifier speaks about.
+    /// A belief about a label without a classifier.
     #[error("{0}")]
     Latent(Box<prsl::Error>),
     /// The text is not a category of the label.
@@ -107,7 +111,7 @@ pub enum CellProblem {
         text: String,
         /// The label.
         label: String,
-        /// What would be fine.
+        /// What is allowed.
         expected: String,
         /// A category of a similar name.
         suggestion: Option<String>,
@@ -133,26 +137,26 @@ impl CellProblem {
     }
 }
 
-/// How the columns of a table can fail to fit to a model.
+/// Mismatches between the columns of a table and a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnsProblem {
-    /// Columns that the model does not know, each with a similar name that it knows.
+    /// Columns that the model does not know, each with the most similar known name.
     #[error(
         "the model does not know {}; correct the names, or ask to ignore extra columns",
         unknown(columns)
     )]
     Unknown {
-        /// The columns, and what may be meant.
+        /// The columns with suggestions.
         columns: Vec<(String, Option<String>)>,
     },
-    /// Not one column that the model knows, each with a similar name that it knows.
+    /// The model knows no column; each is given with the most similar known name.
     #[error(
         "the model knows none of the columns{}; correct their names, or take another table",
         only(columns)
     )]
     NoneKnown {
-        /// The columns, and what may be meant.
+        /// The columns with suggestions.
         columns: Vec<(String, Option<String>)>,
     },
     /// A text that stands for a missing value is also the name of a category.
@@ -167,7 +171,7 @@ pub enum ColumnsProblem {
         /// The label.
         label: String,
     },
-    /// The column of weights is not there.
+    /// The column of weights is missing.
     #[error("there is no column `{}` with weights", shown(column))]
     NoWeights {
         /// Its name.
@@ -194,11 +198,11 @@ pub enum ColumnsProblem {
     },
 }
 
-/// What can be wrong with the beliefs of a row.
+/// Problems of the beliefs of a row.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowProblem {
-    /// A label that is both observed and believed.
+    /// A label with both an observed category and a belief.
     #[error(
         "column `{}` gives an observed category of label `{}` and column `{}` a belief; leave one of them empty",
         shown(observed),
@@ -213,16 +217,16 @@ pub enum RowProblem {
         /// The column with the belief.
         believed: String,
     },
-    /// Beliefs that are no distribution.
+    /// Beliefs that are not a distribution.
     #[error("{0}")]
     Belief(Box<prsl::Error>),
 }
 
-/// What can be wrong with columns that are to be written.
+/// Problems of columns to be written.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteProblem {
-    /// Not the number of columns announced.
+    /// The number of columns differs from the announced one.
     #[error("{found} columns given, expected {expected}")]
     Columns {
         /// Columns given.
@@ -230,7 +234,7 @@ pub enum WriteProblem {
         /// Columns announced.
         expected: usize,
     },
-    /// A column of another type than announced.
+    /// A column's type differs from the announced one.
     #[error("column `{column}` holds {found}, expected {expected}")]
     Kind {
         /// The column.
@@ -267,17 +271,17 @@ pub enum WriteProblem {
     Library(String),
 }
 
-/// What can be wrong with a line of an ARFF file.
+/// Problems of a line of an ARFF file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArffProblem {
-    /// A line longer than we are willing to keep in memory.
+    /// A line exceeds the maximum length.
     #[error("a line of more than {limit} bytes")]
     TooLong {
         /// The limit.
         limit: usize,
     },
-    /// A header longer than we are willing to keep in memory.
+    /// A header exceeds the maximum length.
     #[error("a header of more than {limit} bytes")]
     HeaderTooLong {
         /// The limit.
@@ -286,7 +290,7 @@ pub enum ArffProblem {
     /// Bytes that are not UTF-8.
     #[error("the line is not valid UTF-8; save the file in that encoding")]
     NotUtf8,
-    /// A header line that is none.
+    /// A line of the header is not a declaration.
     #[error("`{}` is not a header line, expected @relation, @attribute or @data", shown(text))]
     NotAHeader {
         /// The line.
@@ -333,7 +337,7 @@ pub enum ArffProblem {
     /// Two commas in a row, or one at the end.
     #[error("a value is missing next to a comma; write `?` for an unknown value")]
     EmptyValue,
-    /// Something that does not belong there.
+    /// Unexpected text.
     #[error("unexpected `{}`", shown(text))]
     Unexpected {
         /// The text.
@@ -366,19 +370,19 @@ pub enum ArffProblem {
         /// The one before it.
         previous: usize,
     },
-    /// A value that its attribute does not admit.
+    /// A value that its attribute does not allow.
     #[error("attribute `{}`: `{}` is not {expected}", shown(attribute), shown(text))]
     BadValue {
         /// The attribute.
         attribute: String,
         /// The value.
         text: String,
-        /// What would be fine.
+        /// What is allowed.
         expected: &'static str,
     },
 }
 
-/// What can be wrong with a Mulan label file.
+/// Problems of a Mulan label file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum XmlProblem {
@@ -388,16 +392,16 @@ pub enum XmlProblem {
     /// Bytes that are not UTF-8.
     #[error("the file is not valid UTF-8; save it in that encoding")]
     NotUtf8,
-    /// More than any label file needs.
+    /// The file exceeds the maximum length.
     #[error("a label file of more than {limit} bytes")]
     TooLong {
         /// The limit.
         limit: usize,
     },
-    /// A document type, which can define entities.
+    /// A document type; not allowed because it can define entities.
     #[error("a label file has no document type")]
     DocumentType,
-    /// An element that does not belong there.
+    /// An unexpected element.
     #[error("unexpected element `{}`, expected `labels` with `label` elements in it", shown(name))]
     UnexpectedElement {
         /// The element.
@@ -423,11 +427,11 @@ pub enum XmlProblem {
     NoLabels,
 }
 
-/// How a Mulan label file and an ARFF file can fail to fit together.
+/// Mismatches between a Mulan label file and an ARFF file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MulanProblem {
-    /// A label that is no attribute.
+    /// A label without an attribute.
     #[error("no attribute for label `{}`{}", shown(label), did_you_mean(suggestion.as_deref()))]
     MissingLabel {
         /// The label.
@@ -453,104 +457,4 @@ pub enum MulanProblem {
         /// What was given.
         value: f64,
     },
-}
-
-/// The candidate most like `name`, if one is like it at all.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 100; // comparing takes time quadratic in the length
-    if name.len() > LONGEST {
-        return None;
-    }
-    prsl::nearest(name, candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST))
-}
-
-/// `; did you mean ...?`, or nothing.
-pub(crate) fn did_you_mean(suggestion: Option<&str>) -> String {
-    suggestion.map(|name| format!("; did you mean `{}`?", shown(name))).unwrap_or_default()
-}
-
-/// Texts by which other programs say that a value is missing, in lower case.
-const MISSING_CODES: [&str; 13] =
-    ["na", "n/a", "#n/a", "nan", "null", "none", "nil", "?", "-", "--", ".", "missing", "unknown"];
-
-/// Whether a text probably stands for a missing value.
-pub(crate) fn is_missing_code(text: &str) -> bool {
-    MISSING_CODES.iter().any(|code| text.eq_ignore_ascii_case(code))
-}
-
-fn missing_advice(text: &str) -> &'static str {
-    if is_missing_code(text) {
-        "; if it stands for a missing value, leave the cell empty or list it as such"
-    } else {
-        ""
-    }
-}
-
-/// The text on one line, shortened so that a message stays one.
-pub(crate) fn shown(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let mut short: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(LONGEST).is_some() {
-        short.push('…');
-    }
-    short.replace("\\'", "'").replace("\\\"", "\"")
-}
-
-/// Names in backticks, one after the other.
-pub(crate) fn listed(names: &[String], separator: &str) -> String {
-    names.iter().map(|name| format!("`{}`", shown(name))).collect::<Vec<_>>().join(separator)
-}
-
-/// Columns with what may be meant, the first ones if they are many.
-fn suggested(columns: &[(String, Option<String>)]) -> String {
-    const MOST: usize = 20;
-    let one = |(name, suggestion): &(String, Option<String>)| match suggestion {
-        Some(suggestion) => format!("`{}` (did you mean `{}`?)", shown(name), shown(suggestion)),
-        None => format!("`{}`", shown(name)),
-    };
-    let names = columns.iter().take(MOST).map(one).collect::<Vec<_>>().join(", ");
-    match columns.len().saturating_sub(MOST) {
-        0 => names,
-        more => format!("{names} and {more} more"),
-    }
-}
-
-fn unknown(columns: &[(String, Option<String>)]) -> String {
-    format!("{} {}", if columns.len() == 1 { "column" } else { "columns" }, suggested(columns))
-}
-
-fn only(columns: &[(String, Option<String>)]) -> String {
-    if columns.is_empty() { String::new() } else { format!(", which are {}", suggested(columns)) }
-}
-
-fn cells(n: usize) -> String {
-    if n == 1 { "1 cell".to_owned() } else { format!("{n} cells") }
-}
-
-/// A number as it is, a name in backticks.
-fn shown_column(column: &str) -> String {
-    if column.bytes().all(|byte| byte.is_ascii_digit()) {
-        format!("number {column}")
-    } else {
-        format!("`{}`", shown(column))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearest_finds_typos_and_nothing_else() {
-        assert_eq!(nearest("rian", ["sun", "rain"]), Some("rain"));
-        assert_eq!(nearest("Rain", ["sun", "rain"]), Some("rain"));
-        assert_eq!(nearest("snow", ["sun", "rain"]), None);
-        assert_eq!(nearest("x", ["y"]), None);
-    }
-
-    #[test]
-    fn shown_text_stays_on_one_line_and_short() {
-        assert_eq!(shown("it's \"a\"\nb"), "it's \"a\"\\nb");
-        assert_eq!(shown(&"x".repeat(1000)).chars().count(), 61);
-    }
 }

@@ -277,7 +277,7 @@ fn errors_name_the_row_in_later_chunks() {
 fn rows_are_those_of_the_core() {
     let mut expected = BeliefMatrix::new(&model());
     expected.push(&[Some(0.5), None, None, Some(0.2), None, None, None], prsl::Normalize::Never).unwrap();
-    assert_eq!(read(&model(), csv("high,alarm\n0.5,0.2\n"), STRICT).unwrap()[0], expected.row(0));
+    assert_eq!(read(&model(), csv("high,alarm\n0.5,0.2\n"), STRICT).unwrap()[0], *expected.row(0));
 }
 
 fn truths(text: &str, options: TruthOptions) -> Result<Vec<Vec<Option<usize>>>, Error> {
@@ -460,6 +460,6 @@ fn tables_and_evidence_are_calibrated_alike() {
         assert_eq!(rows.row(row), model.row(evidence).expect("valid"));
     }
     let raw = model.without_calibrators();
-    assert_ne!(rows.row(0), raw.row(&evidence[0]).expect("valid"));
-    assert_eq!(rows.row(3), raw.row(&evidence[3]).expect("valid"));
+    assert_ne!(rows.row(0)[..], raw.row(&evidence[0]).expect("valid")[..]);
+    assert_eq!(rows.row(3)[..], raw.row(&evidence[3]).expect("valid")[..]);
 }

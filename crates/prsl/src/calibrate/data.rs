@@ -1,15 +1,16 @@
-//! Beliefs about one label beside its truths: what calibrators are fitted to and judged by.
+//! Beliefs about one label with its true categories, to fit and to evaluate calibrators.
 
-use super::problem::CalibrationProblem;
-use super::{Calibrate, CalibrationMethod, Calibrator};
-use crate::belief::{BeliefMatrix, BeliefOrigin, SUM_TOLERANCE};
-use crate::error::Result;
+use super::CalibrationMethod;
+use crate::belief::{BeliefMatrix, BeliefOrigin};
+use crate::calibrator::{Calibrate, Calibrator};
+use crate::distribution::is_distribution;
+use crate::error::{CalibrationProblem, Result};
 use crate::label::LabelId;
 
-/// The bins of [`CalibrationData::calibration_error`], of equal width from 0 to 1.
+/// The number of bins of [`CalibrationData::calibration_error`], which have equal width.
 pub const CALIBRATION_ERROR_BINS: usize = 15;
 
-/// The smallest probability of a truth that the log loss tells from 0.
+/// Smaller probabilities of a true category count as this one in the log loss.
 const IMPOSSIBLE: f64 = 1e-300;
 
 /// One row whose truth is known.
@@ -20,10 +21,10 @@ pub(super) struct Row<'a> {
     pub(super) weight: f64,
 }
 
-/// Raw beliefs about one label beside its true categories; rows of unknown truth and of weight 0 do not count.
+/// Raw beliefs about one label with its true categories. Rows of unknown truth or of weight 0 are left out.
 ///
 /// ```
-/// use prsl::{CalibrationData, CalibrationMethod, Calibrator};
+/// use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 ///
 /// let beliefs = [0.9, 0.1, 0.8, 0.2, 0.9, 0.1, 0.2, 0.8];
 /// let truths = [Some(0), Some(1), Some(1), None];
@@ -40,7 +41,7 @@ pub struct CalibrationData<'a> {
 }
 
 impl<'a> CalibrationData<'a> {
-    /// Beliefs one after the other, and for each its truth and, if rows are not all worth the same, its weight.
+    /// The beliefs of all rows one after the other, with a truth and optionally a weight for each row.
     pub fn new(
         n_categories: usize,
         beliefs: &'a [f64],
@@ -61,8 +62,9 @@ impl<'a> CalibrationData<'a> {
         Ok(Self { n_categories, rows })
     }
 
-    /// What classifiers said about one label, beside the true categories of each row and, if rows are not all worth the same, its
-    /// weight; priors and observed categories do not count.
+    /// The beliefs of classifiers about one label, with the true categories and optionally a weight for each row.
+    ///
+    /// Priors and observed categories are left out.
     ///
     /// The matrix should hold raw beliefs, that is, be one of [`Model::without_calibrators`](crate::Model::without_calibrators).
     pub fn of_label(
@@ -90,19 +92,19 @@ impl<'a> CalibrationData<'a> {
         Calibrator::fit(method, self)
     }
 
-    /// How many rows count.
+    /// The number of rows that are not left out.
     pub fn n_rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// How often each category is true.
+    /// The number of rows in which each category is true.
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.n_categories];
         self.rows.iter().for_each(|row| counts[row.truth] += 1);
         counts
     }
 
-    /// The weighted mean of −ln of what the truths get, 0 without rows; a truth of probability 0 counts as 1e-300.
+    /// The weighted mean log loss, 0 without rows. The probability of a true category counts as 1e-300 at least.
     pub fn log_loss(&self, calibrator: &dyn Calibrate) -> f64 {
         let mut out = vec![0.0; self.n_categories];
         let mut loss = 0.0;
@@ -113,8 +115,9 @@ impl<'a> CalibrationData<'a> {
         loss / self.weight().max(f64::MIN_POSITIVE)
     }
 
-    /// The expected calibration error: the weighted mean over rows of |mean belief − frequency| of the bin that the row is in, and
-    /// the mean of that over categories. Of two categories only the first counts.
+    /// The expected calibration error: the weighted mean of |mean belief − frequency| over bins, averaged over categories.
+    ///
+    /// For labels of two categories it is that of the first category.
     pub fn calibration_error(&self, calibrator: &dyn Calibrate) -> f64 {
         let n_counted = if self.n_categories == 2 { 1 } else { self.n_categories };
         let mut gaps = vec![[0.0; CALIBRATION_ERROR_BINS]; n_counted];
@@ -155,10 +158,4 @@ fn check_row(number: usize, row: &Row<'_>) -> Result<(), CalibrationProblem> {
         return Err(CalibrationProblem::Weight { row: number, value: row.weight });
     }
     Ok(())
-}
-
-/// Whether these are probabilities that sum to 1.
-pub(crate) fn is_distribution(values: &[f64]) -> bool {
-    let sum: f64 = values.iter().sum();
-    values.iter().all(|&value| value >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
 }

@@ -1,7 +1,7 @@
-//! Calibrators fitted to rows of known truth, one label by itself.
+//! Fits calibrators to rows of known truth, one label at a time.
 //!
-//! Every kind is pulled toward changing nothing, so that a few rows change little and a label that is always or never true
-//! still gets finite numbers. Without any row the pull is all there is: each kind comes out as its own form of the identity.
+//! Every kind is regularized toward the identity. A few rows change little, and a label that is always or never true gets finite
+//! parameters. Without rows each kind is the identity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,35 +11,36 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::data::{CalibrationData, Row};
-use super::isotonic::pool;
 use super::minimize::{Curvature, limited_memory_bfgs, newton};
-use super::problem::CalibrationProblem;
-use super::{Calibrator, Confusion, Dirichlet, Isotonic, smooth, softmax};
-use crate::error::Result;
+use super::pool::pool;
+use crate::calibrator::{Calibrator, Confusion, Dirichlet, Isotonic, smooth};
+use crate::distribution::softmax;
+use crate::error::{CalibrationProblem, Result};
 use crate::log_space::log_odds;
 
-/// The pull on slope and inverse temperature: RIDGE/2 · (distance from 1)², beside the sum of the rows' log losses.
+/// The ridge penalty of slope and inverse temperature: RIDGE/2 · (distance from 1)² is added to the sum of the log losses.
 pub const RIDGE: f64 = 1.0;
-/// The same for the intercept, toward 0.
+/// The ridge penalty of the intercept, toward 0.
 pub const INTERCEPT_RIDGE: f64 = 0.3;
-/// The same for the numbers of Dirichlet calibration.
+/// The ridge penalty of the parameters of Dirichlet calibration, toward the identity.
 pub const DIRICHLET_RIDGE: f64 = 1.0;
-/// How many made-up rows isotonic calibration adds at each end: a hit at the lowest belief, a miss at the highest.
+/// The weight of the pseudo-observations of isotonic calibration: a hit at the lowest belief, a miss at the highest.
 pub const ISOTONIC_ROWS: f64 = 1.0;
-/// How many made-up rows a column of a confusion matrix gets, half of them right and half spread equally.
+/// The pseudo-count of a column of a confusion matrix: half of it on the diagonal, half of it uniform.
 pub const CONFUSION_ROWS: f64 = 1.0;
-/// The parts that [`CalibrationMethod::Auto`] divides the rows into: each is judged by what the others teach.
+/// The number of folds of the cross-validation of [`CalibrationMethod::Auto`].
 pub const FOLDS: usize = 5;
 
-/// The largest temperature that is fitted; its inverse is the smallest.
+/// The largest temperature that is fitted. The smallest is its inverse.
 const MAX_TEMPERATURE: f64 = 100.0;
+/// The seed of the random folds.
 const SEED: u64 = 1;
 
 /// How a calibrator is fitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CalibrationMethod {
-    /// Whichever of the others, or none at all, has the smallest log loss in cross-validation.
+    /// The method with the smallest log loss in cross-validation, or the identity if none is better.
     #[default]
     Auto,
     /// [`Calibrator::Temperature`], by Newton's method.
@@ -77,7 +78,7 @@ impl CalibrationMethod {
         }
     }
 
-    /// The method for a label of so many categories: Dirichlet where Platt scaling does not apply.
+    /// The method for a label of `n_categories` categories: Dirichlet if Platt scaling does not apply.
     pub fn suited_to(self, n_categories: usize) -> Self {
         if self == CalibrationMethod::Platt && n_categories != 2 {
             CalibrationMethod::Dirichlet
@@ -104,12 +105,12 @@ impl FromStr for CalibrationMethod {
 }
 
 impl Calibrator {
-    /// The calibrator of one label that suits its rows of known truth best.
+    /// Fits a calibrator to the rows of one label.
     ///
-    /// The same rows always give the same calibrator. Without rows it changes nothing beyond the smoothing.
+    /// The same rows always give the same calibrator. Without rows it is the identity, except for smoothing.
     ///
     /// ```
-    /// use prsl::{CalibrationData, CalibrationMethod, Calibrator};
+    /// use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
     ///
     /// let nothing = CalibrationData::new(2, &[], &[], None)?;
     /// assert_eq!(Calibrator::fit(CalibrationMethod::Auto, &nothing)?, Calibrator::Identity);
@@ -132,8 +133,9 @@ impl Calibrator {
     }
 }
 
-/// The method with the smallest log loss on rows that it was not fitted to, fitted to all rows. Among equals the one with fewer
-/// numbers; with fewer rows than folds, temperature scaling.
+/// Fits the method with the smallest held-out log loss to all rows. Ties go to the method with fewer parameters.
+///
+/// With fewer rows than folds it is temperature scaling.
 fn auto(data: &CalibrationData<'_>) -> Result<Calibrator> {
     if data.n_rows() == 0 {
         return Ok(Calibrator::Identity);
@@ -152,7 +154,7 @@ fn auto(data: &CalibrationData<'_>) -> Result<Calibrator> {
     best.1.map_or(Ok(Calibrator::Identity), |method| Calibrator::fit(method, data))
 }
 
-/// The methods worth trying, those with few numbers first. Of two categories, Dirichlet is Platt scaling with other words.
+/// The methods that are compared, those with few parameters first. For two categories, Dirichlet is the same as Platt scaling.
 fn candidates(n_categories: usize) -> &'static [CalibrationMethod] {
     use CalibrationMethod::{Confusion, Dirichlet, Isotonic, Platt, Temperature};
     if n_categories == 2 {
@@ -162,7 +164,7 @@ fn candidates(n_categories: usize) -> &'static [CalibrationMethod] {
     }
 }
 
-/// Pairs of rows to fit to and rows to judge by.
+/// For each fold the other rows, and its own.
 fn folds<'a>(data: &CalibrationData<'a>) -> Vec<(CalibrationData<'a>, CalibrationData<'a>)> {
     let mut rows = data.rows.clone();
     rows.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
@@ -235,7 +237,7 @@ fn temperature(rows: &[Row<'_>]) -> Calibrator {
         }
         Curvature { value, gradient: [gradient], hessian: [[hessian]] }
     });
-    // Convex, so the nearest end of the allowed range is best where the minimum lies outside.
+    // The loss is convex: if the minimum lies outside the range, the nearest end is best.
     Calibrator::Temperature { temperature: 1.0 / inverse.clamp(1.0 / MAX_TEMPERATURE, MAX_TEMPERATURE) }
 }
 
@@ -275,7 +277,7 @@ fn dirichlet(data: &CalibrationData<'_>) -> Result<Dirichlet> {
     Dirichlet::from_parameters(parameters)
 }
 
-/// The log loss of one row; its distribution in `out`.
+/// Returns the log loss of one row and writes its distribution to `out`.
 fn dirichlet_row(parameters: &[f64], logs: &[f64], truth: usize, out: &mut [f64]) -> f64 {
     let n = logs.len();
     for m in 0..n {
@@ -288,10 +290,10 @@ fn dirichlet_row(parameters: &[f64], logs: &[f64], truth: usize, out: &mut [f64]
     log_sum - log_truth
 }
 
-/// The most probable P(L | C) in the paper's network, where the classifier's category C is drawn from the belief and unseen.
+/// The maximum a posteriori P(L | C) in the paper's network, where C is drawn from the belief and not observed.
 ///
-/// Expectation maximization: a row of truth m counts for column c in proportion to P(L = m | C = c) b(c). Its first round, from a
-/// matrix that knows nothing, are the plain counts of truths weighted by beliefs. The likelihood is concave, so it is the maximum.
+/// Expectation maximization: a row of truth m counts for column c in proportion to P(L = m | C = c) b(c). The first round starts from
+/// a uniform matrix and counts truths weighted by beliefs. The likelihood is concave, so that the result is the maximum.
 fn confusion(data: &CalibrationData<'_>) -> Result<Confusion> {
     const MAX_ROUNDS: usize = 200;
     const TOLERANCE: f64 = 1e-6;

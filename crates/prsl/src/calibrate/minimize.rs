@@ -1,8 +1,8 @@
-//! Minima of smooth convex functions: Newton's method for a few variables, L-BFGS for many.
+//! Minimizes smooth convex functions: Newton's method for a few variables, L-BFGS for many.
 
-/// How often a step is halved until it leads down.
+/// The largest number of halvings of a step in the line search.
 const MAX_HALVINGS: usize = 40;
-/// The share of the descent promised by the slope that a step has to keep.
+/// The Armijo constant: the share of the linear prediction by which a step must decrease the function.
 const ARMIJO: f64 = 1e-4;
 
 /// A value with its first and second derivatives.
@@ -12,7 +12,7 @@ pub(super) struct Curvature<const N: usize> {
     pub(super) hessian: [[f64; N]; N],
 }
 
-/// The minimum of a strongly convex function; never above where it starts.
+/// The minimizer of a strongly convex function. Its value is never above that of the start.
 pub(super) fn newton<const N: usize>(
     start: [f64; N],
     function: impl Fn(&[f64; N]) -> Curvature<N>,
@@ -55,8 +55,10 @@ fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
     b
 }
 
-/// The minimum of a convex function of many variables; never above where it starts. `function` writes the gradient and returns the
-/// value. The search ends when no derivative is larger than `tolerance`, or nothing is gained any more.
+/// The minimizer of a convex function of many variables. Its value is never above that of the start.
+///
+/// `function` writes the gradient and returns the value. The search stops when all derivatives are within `tolerance`, or when a step
+/// gains nothing.
 pub(super) fn limited_memory_bfgs(
     mut at: Vec<f64>,
     tolerance: f64,
@@ -90,7 +92,7 @@ pub(super) fn limited_memory_bfgs(
     at
 }
 
-/// The last moves and how they changed the gradient.
+/// The last steps, and the changes of the gradient that they caused.
 #[derive(Default)]
 struct Memory {
     pairs: std::collections::VecDeque<(Vec<f64>, Vec<f64>)>,

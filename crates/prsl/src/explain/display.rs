@@ -10,25 +10,25 @@ use super::{
 };
 use super::{MOVED, RuleExplanation, RuleKind, size};
 use crate::label::{NO, YES};
-use crate::text::print;
+use crate::syntax::print;
 
-/// A change from here on gets an arrow.
+/// Minimum change of a probability that is marked with an arrow.
 const ARROW: f64 = 0.05;
-/// Where lines end.
+/// Maximum width of a line in columns.
 const WIDTH: usize = 96;
-/// More labels or rules than this that did not move share a line.
-const FEW: usize = 4;
-/// The most labels whose beliefs are told, where there are clearly more.
-const MOST_LABELS: usize = 20;
-/// The most labels that are told per rule.
-const MANY: usize = 6;
-/// Names longer than this do not widen their column.
-const WIDEST_NAME: usize = 28;
-/// Two explanations whose ln weights differ by less are equally probable as far as rounding can tell.
+/// Maximum number of unchanged labels or rules with lines of their own. More of them share one line.
+const MAX_UNCHANGED: usize = 4;
+/// Maximum number of labels whose beliefs are shown, unless there are only slightly more.
+const MAX_LABELS: usize = 20;
+/// Maximum number of labels shown per rule.
+const MAX_INFLUENCES: usize = 6;
+/// Maximum width of a column of names. Longer names exceed their column.
+const MAX_NAME_WIDTH: usize = 28;
+/// Difference of log weights up to which two assignments are equally probable. It is larger than rounding errors.
 const TIE: f64 = 1e-9;
 
 impl fmt::Display for Explanation {
-    /// What the beliefs became, what each rule did, and what is most probable, in lines of less than 100 columns.
+    /// Shows beliefs, the effect of each rule and the most probable assignment, in lines of less than 100 columns.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.possible {
             return self.impossible(f);
@@ -65,13 +65,15 @@ impl Explanation {
     fn beliefs(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let change = |label: &LabelExplanation| label.largest_change().unwrap_or(1.0);
         let n_still = self.labels.iter().filter(|label| change(label) < MOVED).count();
-        // Of very many that moved, those that moved most.
+        // If there are many labels, only those that changed most are shown.
         let mut sizes: Vec<u64> = self.labels.iter().map(|label| size(change(label))).collect();
         sizes.sort_unstable_by_key(|&size| Reverse(size));
-        let least = sizes.get(MOST_LABELS).map_or(0, |&size| size + 1);
+        let least = sizes.get(MAX_LABELS).map_or(0, |&size| size + 1);
         let is_shown = |label: &&LabelExplanation| match change(label) {
-            moved if moved < MOVED => n_still <= FEW,
-            moved => !self.possible || self.labels.len() <= MOST_LABELS + FEW || size(moved) >= least,
+            moved if moved < MOVED => n_still <= MAX_UNCHANGED,
+            moved => {
+                !self.possible || self.labels.len() <= MAX_LABELS + MAX_UNCHANGED || size(moved) >= least
+            }
         };
         let shown: Vec<&LabelExplanation> = self.labels.iter().filter(is_shown).collect();
         writeln!(f, "beliefs")?;
@@ -121,7 +123,7 @@ impl Explanation {
         };
         let n_still = self.rules.iter().filter(still).count();
         for rule in self.most_influential() {
-            if n_still > FEW && still(&rule) {
+            if n_still > MAX_UNCHANGED && still(&rule) {
                 continue;
             }
             statement(f, rule)?;
@@ -140,7 +142,7 @@ impl Explanation {
                 None => {}
             }
         }
-        if n_still > FEW {
+        if n_still > MAX_UNCHANGED {
             let names = self.rules.iter().filter(still).map(|rule| match &rule.name {
                 Some(name) => print::name(name),
                 None => rule.number.to_string(),
@@ -176,32 +178,33 @@ impl Explanation {
         paragraph(f, &format!("  {:>8}  ", percent(runner_up.probability)), 12, &text)
     }
 
-    /// The categories of a joint explanation; many yes/no labels at `no` are only counted.
+    /// The categories of an assignment. If many yes/no labels are `no`, they are only counted.
     fn choices(&self, joint: &JointExplanation) -> String {
         let is_no = |label: &LabelExplanation, category: &str| category == NO && is_yes_no(label);
         let both = || self.labels.iter().zip(&joint.choices);
         let n_no = both().filter(|(label, choice)| is_no(label, &choice.category)).count();
         let mut texts: Vec<String> = both()
-            .filter(|(label, choice)| n_no <= FEW || !is_no(label, &choice.category))
+            .filter(|(label, choice)| n_no <= MAX_UNCHANGED || !is_no(label, &choice.category))
             .map(|(_, choice)| atom(&choice.label, &choice.category))
             .collect();
-        if n_no > FEW && texts.is_empty() {
+        if n_no > MAX_UNCHANGED && texts.is_empty() {
             return format!("all {n_no} labels at `no`");
         }
-        if n_no > FEW {
+        if n_no > MAX_UNCHANGED {
             texts.push(format!("and `no` for the other {n_no} labels"));
         }
         if texts.is_empty() { "(no labels)".to_owned() } else { texts.join(", ") }
     }
 }
 
-/// That a joint explanation is a typical combination, if it is one.
+/// A remark if an assignment is a typical combination, else an empty text.
 fn typical(joint: &JointExplanation) -> String {
     let weight = |weight: f64| format!(" (typical, weight {})", print::number(weight));
     joint.typical.map_or_else(String::new, weight)
 }
 
-/// The most that a noisy-or can agree where that is less than its probability: it may stay silent though all its causes are present.
+/// The largest possible agreement of a noisy-or, if it is below its probability. A noisy-or may be silent even if all
+/// its causes are present.
 fn at_best(rule: &RuleExplanation) -> String {
     let [_, most] = rule.agreement_range;
     match most < rule.probability.max(1.0 - rule.probability) - MOVED {
@@ -210,7 +213,7 @@ fn at_best(rule: &RuleExplanation) -> String {
     }
 }
 
-/// The label and whose belief it is.
+/// The label and the source of its belief.
 fn title(label: &LabelExplanation) -> String {
     let name = print::name(&label.name);
     match &label.classifier {
@@ -220,7 +223,7 @@ fn title(label: &LabelExplanation) -> String {
     }
 }
 
-/// The categories worth a line: of `yes` and `no` the first tells both.
+/// The categories to show. For a yes/no label, the first one suffices.
 fn told(label: &LabelExplanation) -> &[CategoryExplanation] {
     if is_yes_no(label) { &label.categories[..1] } else { &label.categories }
 }
@@ -233,7 +236,7 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `0.500 -> 0.703  #######... ↑`, or the belief alone if nothing is possible.
+/// `0.500 -> 0.703  #######... ↑`, or the belief alone if no assignment is possible.
 fn belief(f: &mut fmt::Formatter<'_>, category: &CategoryExplanation) -> fmt::Result {
     let before = probability(category.before);
     let Some(after) = category.after else { return writeln!(f, "{before:>6}") };
@@ -258,7 +261,7 @@ fn statement(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result 
     paragraph(f, &format!("{:>3}  ", rule.number), 9, &format!("{kind} {p}{name}: {}", rule.text))
 }
 
-/// `moved activity=overhead 0.500 -> 0.703 (+0.87 log-odds)`, a line per label, what moved most first.
+/// `moved activity=overhead 0.500 -> 0.703 (+0.87 log-odds)`, one line per label, the largest change first.
 fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
     let mut changes: Vec<(&Influence, &Change, f64)> = rule
         .influences
@@ -269,7 +272,7 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
         })
         .collect();
     changes.sort_by_key(|(_, _, change)| Reverse(size(*change)));
-    for (influence, change, _) in changes.iter().take(MANY) {
+    for (influence, change, _) in changes.iter().take(MAX_INFLUENCES) {
         let (Some(without), Some(with)) = (change.without, change.with) else { continue };
         let how = match (change.became, change.log_odds_change) {
             (Some(Became::Certain), _) => " (now certain)".to_owned(),
@@ -287,19 +290,19 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
         );
         paragraph(f, "     moved ", 11, &what)?;
     }
-    match changes.len().saturating_sub(MANY) {
+    match changes.len().saturating_sub(MAX_INFLUENCES) {
         0 if changes.is_empty() => writeln!(f, "     moved nothing"),
         0 => Ok(()),
         more => writeln!(f, "     and {}", counted(more, "more label")),
     }
 }
 
-/// `label=category`, quoted where that is needed.
+/// `label=category`, quoted if necessary.
 fn atom(label: &str, category: &str) -> String {
     format!("{}={}", print::name(label), print::name(category))
 }
 
-/// Three decimals; what they would hide is told apart: `0`, `2e-7`, `>0.999`, `1`.
+/// Three decimals. Values that they would hide are written as `0`, `2e-7`, `>0.999` or `1`.
 fn probability(p: f64) -> String {
     match p {
         0.0 => "0".to_owned(),
@@ -310,7 +313,7 @@ fn probability(p: f64) -> String {
     }
 }
 
-/// One decimal of a percentage, with the same care.
+/// A percentage with one decimal, with the same exceptions.
 fn percent(p: f64) -> String {
     match p {
         0.0 | 1.0 => format!("{} %", 100.0 * p),
@@ -320,21 +323,21 @@ fn percent(p: f64) -> String {
     }
 }
 
-/// Ten places, as many filled as there are tenths.
+/// Ten characters, one filled for each tenth.
 fn bar(p: f64) -> String {
     let filled = (10.0 * p).round() as usize;
     format!("{}{}", "█".repeat(filled), "·".repeat(10_usize.saturating_sub(filled)))
 }
 
 fn column(texts: impl Iterator<Item = String>) -> usize {
-    texts.map(|text| text.width()).filter(|&width| width <= WIDEST_NAME).max().unwrap_or(0)
+    texts.map(|text| text.width()).filter(|&width| width <= MAX_NAME_WIDTH).max().unwrap_or(0)
 }
 
 fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
-/// As many names as fit, and how many do not.
+/// As many names as fit, and the number of the others.
 fn shortened(names: &[String], width: usize) -> String {
     let mut text = String::new();
     for (index, name) in names.iter().enumerate() {
@@ -350,7 +353,7 @@ fn shortened(names: &[String], width: usize) -> String {
     text
 }
 
-/// The text at its spaces, quoted names in one piece.
+/// Splits the text at spaces, but not inside quoted names.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let (mut quoted, mut escaped) = (false, false);
     text.split(move |c| {
@@ -360,7 +363,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Words after a heading, broken between words where the line gets too long, the rest indented.
+/// Writes a heading and a text. Long lines are broken between words, and further lines are indented.
 fn paragraph(f: &mut fmt::Formatter<'_>, heading: &str, indent: usize, text: &str) -> fmt::Result {
     let mut line = heading.to_owned();
     let mut is_empty = true;

@@ -1,4 +1,4 @@
-//! BIF: a Bayesian network whose rule nodes are to be observed.
+//! BIF: a Bayesian network whose rule nodes must be observed as true.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -9,8 +9,7 @@ use crate::error::Result;
 use crate::infer::Limits;
 use crate::label::LabelId;
 use crate::model::Model;
-use crate::names::Names;
-use crate::text::print;
+use crate::syntax::print;
 
 const KEYWORDS: [&str; 8] =
     ["network", "variable", "probability", "property", "type", "discrete", "default", "table"];
@@ -76,7 +75,7 @@ pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String
     Ok(text)
 }
 
-/// Which combination it is, and for every label whether it has the category that belongs to it.
+/// A node with one state per typical combination, and for every label a node that tells whether the label agrees with it.
 fn write_choice(text: &mut String, model: &Model, names: &Identifiers, choice: &Choice<'_>) {
     let values: Vec<_> = choice.probabilities().into_iter().map(number).collect();
     put(text, format_args!("\nprobability ( {CHOICE} ) {{\n  table {};\n}}\n", values.join(", ")));
@@ -131,10 +130,10 @@ fn write_table(
     text.push_str("}\n");
 }
 
-/// The node that says which typical combination it is; below it and each label another, to be observed.
+/// The node of the typical combinations; below it and each label another node, to be observed.
 const CHOICE: &str = "T";
 
-/// What the file is, and which identifier stands for which name.
+/// The comment at the top of the file: its purpose, and the name behind each identifier.
 fn header(model: &Model, names: &Identifiers) -> String {
     let mut text = String::from(
         "// Labels are roots and every rule is a node below its labels.\n\
@@ -153,9 +152,9 @@ fn header(model: &Model, names: &Identifiers) -> String {
         let shown = renamed(names.label(id), label.name());
         put(&mut text, format_args!("// {shown}: {}\n", categories.join(", ")));
     }
-    let printer = Names::new(model.labels());
+    let printer = model.names();
     for (index, rule) in model.rules().iter().enumerate() {
-        put(&mut text, format_args!("// {}: {}\n", rule_name(index), print::rule(&printer, rule)));
+        put(&mut text, format_args!("// {}: {}\n", rule_name(index), print::rule(printer, rule)));
     }
     if !model.typical().is_empty() {
         text.push_str(
@@ -164,7 +163,7 @@ fn header(model: &Model, names: &Identifiers) -> String {
     }
     for (index, combination) in model.typical().iter().enumerate() {
         let (weight, combined) = (print::number(combination.weight()), combination.categories());
-        let combined = print::combination(&printer, combined);
+        let combined = print::combination(printer, combined);
         put(&mut text, format_args!("// combination_{}: typical {weight}: {combined}\n", index + 1));
     }
     text.push_str("network prsl {\n}\n");
@@ -200,7 +199,7 @@ fn step_name(rule: usize, step: usize) -> String {
     format!("R_{}_step_{}", rule + 1, step + 1)
 }
 
-/// Names that the format allows, no two alike.
+/// Distinct names that the format allows.
 struct Identifiers {
     labels: Vec<String>,
     categories: Vec<Vec<String>>,
@@ -240,7 +239,7 @@ impl Identifiers {
     }
 }
 
-/// `name` in ASCII letters, digits and `_`, a letter first, different from all others even in capitals.
+/// `name` in ASCII letters, digits and `_`, beginning with a letter, and different from all others regardless of case.
 fn identifier(name: &str, taken: &mut HashSet<String>) -> String {
     let mut base: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(100).collect();

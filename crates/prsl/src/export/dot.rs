@@ -1,4 +1,4 @@
-//! DOT: a picture of labels and rules for Graphviz.
+//! DOT: a graph of labels and rules for Graphviz.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,15 +10,15 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::noisy_or::NoisyOr;
 use crate::rule::{Body, Rule};
-use crate::text::print;
+use crate::syntax::print;
 
-/// Where the text of a rule is broken, in characters.
+/// Length in characters at which the text of a rule is wrapped.
 const WRAP: usize = 34;
-/// Where the text of a rule is cut off, in characters.
+/// Length in characters at which the text of a rule is cut off.
 const CUT: usize = 240;
-/// How many categories of a label are shown.
+/// Maximum number of categories shown per label.
 const MAX_CATEGORIES: usize = 12;
-/// How many typical combinations are shown.
+/// Maximum number of typical combinations shown.
 const MAX_COMBINATIONS: usize = 8;
 
 pub(super) fn write(model: &Model, row: &[f64]) -> String {
@@ -34,22 +34,22 @@ pub(super) fn write(model: &Model, row: &[f64]) -> String {
             format_args!("  l{} [{}];\n", id.index(), label_attributes(label, &row[model.block(id)])),
         );
     }
-    let names = Names::new(model.labels());
+    let names = model.names();
     for (index, rule) in model.rules().iter().enumerate() {
-        put(&mut text, format_args!("  r{index} [{}];\n", rule_attributes(&names, rule)));
+        put(&mut text, format_args!("  r{index} [{}];\n", rule_attributes(names, rule)));
         for (label, edge) in edges(rule) {
             put(&mut text, format_args!("  {};\n", edge.text(label, index)));
         }
     }
     if !model.typical().is_empty() {
-        put(&mut text, format_args!("  typical [{}];\n", typical_attributes(model, &names)));
+        put(&mut text, format_args!("  typical [{}];\n", typical_attributes(model, names)));
     }
     text.push_str("}\n");
     text
 }
 
 /// A note that lists the typical combinations of the largest weights.
-fn typical_attributes(model: &Model, names: &Names<'_>) -> String {
+fn typical_attributes(model: &Model, names: &Names) -> String {
     let mut sorted: Vec<&Combination> = model.typical().iter().collect();
     sorted.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     let mut lines = vec!["typical".to_owned()];
@@ -67,13 +67,13 @@ fn typical_attributes(model: &Model, names: &Names<'_>) -> String {
     )
 }
 
-/// Its name in bold, below it the categories, with their probabilities unless these are all the same.
+/// The label's name in bold, and below it the categories, with their probabilities unless all are equal.
 fn label_attributes(label: &Label, belief: &[f64]) -> String {
     let uniform = belief.iter().all(|p| *p == belief[0]);
     let span = if uniform { "" } else { " colspan=\"2\"" };
     let mut rows = format!("<tr><td{span}><b>{}</b></td></tr>", html(label.name()));
     for (category, &p) in label.categories().iter().zip(belief).take(MAX_CATEGORIES) {
-        // Graphviz takes no empty cells.
+        // Graphviz does not accept empty cells.
         let shown = if uniform {
             String::new()
         } else {
@@ -92,8 +92,8 @@ fn label_attributes(label: &Label, belief: &[f64]) -> String {
     )
 }
 
-/// What it says and how surely.
-fn rule_attributes(names: &Names<'_>, rule: &Rule) -> String {
+/// The text of a rule and its probability.
+fn rule_attributes(names: &Names, rule: &Rule) -> String {
     let p = rule.probability();
     let certainty = (2.0 * p - 1.0).abs();
     let (color, fill) = match p {
@@ -118,19 +118,19 @@ fn rule_attributes(names: &Names<'_>, rule: &Rule) -> String {
     )
 }
 
-/// How a label and a rule are joined.
+/// The role of a label in a rule.
 #[derive(Clone, Copy, Default)]
 struct Edge {
     /// The label is part of the condition.
     condition: bool,
     /// The label is part of the conclusion.
     conclusion: bool,
-    /// How surely the label makes a noisy-or fire.
+    /// The label makes a noisy-or fire with this probability.
     strength: Option<f64>,
 }
 
 impl Edge {
-    /// Conditions stand left of the rule, everything else right of it.
+    /// Conditions are left of the rule, all other labels right of it.
     fn text(self, label: LabelId, rule: usize) -> String {
         let label = label.index();
         match (self.condition, self.conclusion, self.strength) {
@@ -145,7 +145,7 @@ impl Edge {
     }
 }
 
-/// The labels of a rule, and whether they are condition, conclusion or just part of it.
+/// The labels of a rule with their roles: condition, conclusion or neither.
 fn edges(rule: &Rule) -> BTreeMap<LabelId, Edge> {
     match rule.body() {
         Body::NoisyOr(noisy_or) => noisy_or_edges(noisy_or),
@@ -192,7 +192,7 @@ fn labels_below(formula: &Formula, node: Option<NodeId>) -> Vec<LabelId> {
     labels
 }
 
-/// At most three significant decimals: a picture is no table.
+/// A number with at most three significant decimals.
 fn short(p: f64) -> String {
     let rounded = format!("{p:.3}");
     match rounded.parse::<f64>() {
@@ -222,12 +222,12 @@ fn wrapped(text: &str) -> Vec<String> {
     lines
 }
 
-/// A quoted string of the language: what is not a quote or a backslash stands for itself.
+/// A quoted string of the language: only quotes and backslashes are escaped.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for c in text.chars() {
         match c {
-            // HTML entities are read even here.
+            // HTML entities are interpreted even here.
             '&' => escaped.push_str("&amp;"),
             '"' | '\\' => escaped.extend(['\\', c]),
             c => escaped.push(visible(c)),
@@ -251,7 +251,7 @@ fn html(text: &str) -> String {
     escaped
 }
 
-/// Line breaks as spaces, other control characters as a mark that something is there.
+/// Line breaks become spaces, and other control characters a replacement mark.
 fn visible(c: char) -> char {
     match c {
         '\n' | '\r' | '\t' => ' ',

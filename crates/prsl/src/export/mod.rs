@@ -1,6 +1,6 @@
-//! Models for other programs: UAI, BIF and ProbLog for second opinions, Graphviz for the eye.
+//! Export to other programs: UAI, BIF and ProbLog for inference, Graphviz for pictures.
 //!
-//! Pure strings: whoever wants a file writes it. The same model and evidence always give the same text.
+//! Returns strings, and writes no files. The same model and evidence always give the same text.
 
 mod bif;
 mod dot;
@@ -15,10 +15,10 @@ use crate::model::Model;
 
 pub use uai::export_uai_names;
 
-/// A language that models are written in for other programs.
+/// A format of other programs.
 ///
 /// ```
-/// use prsl::ExportFormat;
+/// use prsl::export::ExportFormat;
 ///
 /// let extensions: Vec<_> = ExportFormat::ALL.iter().map(|format| format.extension()).collect();
 /// assert_eq!(extensions, ["uai", "bif", "pl", "dot"]);
@@ -29,26 +29,27 @@ pub use uai::export_uai_names;
 pub enum ExportFormat {
     /// A Markov network in the format of the UAI inference competitions: beliefs and rules as factors.
     ///
-    /// Rules over the same labels are multiplied into one factor, as some programs read only one for each scope.
-    /// It has no names; [`export_uai_names`] tells what the numbers mean. A rule over many labels becomes a
-    /// chain of auxiliary variables behind the labels. They leave marginals and the partition function as they
-    /// are; the most probable explanation too, unless a noisy-or with q strictly between 0 and 1 is among them. Typical
-    /// combinations are the states of one more such variable, with which a maximum counts them w times, not 1 + w times.
+    /// Rules over the same labels are multiplied into one factor, because some programs read only one factor per scope.
+    /// The format has no names; [`export_uai_names`] maps its numbers to names. A rule over many labels becomes a
+    /// chain of auxiliary variables after the labels. They do not change marginals and the partition function, nor
+    /// the most probable explanation, unless a noisy-or with q strictly between 0 and 1 is among them. Typical
+    /// combinations are the states of one more such variable; a maximum weights them by w instead of 1 + w.
     Uai,
-    /// A Bayesian network in the Interchange Format, read by most graphical-model software.
+    /// A Bayesian network in the Interchange Format, which most graphical-model software reads.
     ///
     /// Labels are roots; each rule is a node `R_1`, `R_2`, ... below its labels, **to be observed as `true`**; so is a node
-    /// `T_1`, `T_2`, ... below each label where there are typical combinations.
-    /// Names are made fit for the format, and comments say which stands for which.
+    /// `T_1`, `T_2`, ... below each label if there are typical combinations.
+    /// Names are converted to identifiers of the format; comments list the original names.
     Bif,
-    /// A ProbLog program that asks for the probability of every category given that all rules hold.
+    /// A ProbLog program that queries the probability of every category, given that all rules hold.
     ///
-    /// ProbLog rounds numbers to 15 decimals when it reads them, so typical combinations of huge weights are refused.
+    /// ProbLog rounds numbers to 15 decimals when it reads them, so typical combinations of very large weights are rejected.
     ProbLog,
-    /// A picture for Graphviz: labels as boxes, rules as rounded boxes between them.
+    /// A graph for Graphviz: labels as boxes, rules as rounded boxes between them.
     ///
-    /// The surer a rule, the thicker its outline; a double outline is a rule without exceptions, red one that
-    /// more likely fails than holds, a dashed box a latent label, a note the typical combinations. An arrow leads from condition to conclusion.
+    /// A thicker outline is a more certain rule, a double outline a hard rule, and a red outline a rule that
+    /// fails more often than it holds. A dashed box is a latent label, and a note lists the typical combinations. Arrows
+    /// lead from condition to conclusion.
     Dot,
 }
 
@@ -67,7 +68,7 @@ impl ExportFormat {
         }
     }
 
-    /// What names of such files end in, without the dot.
+    /// The file extension, without the dot.
     pub fn extension(self) -> &'static str {
         match self {
             ExportFormat::ProbLog => "pl",
@@ -76,18 +77,19 @@ impl ExportFormat {
     }
 }
 
-/// The model and what is known of one instance in another language.
+/// The model with the evidence of one instance in another format.
 ///
-/// The beliefs of `evidence` become the labels' distributions; `Evidence::new()` stands for the priors. A formula
-/// that has to be written as a table and is too large for one is an [`Error::TooCostly`](crate::Error::TooCostly);
+/// The beliefs of `evidence` become the labels' distributions; `Evidence::new()` gives the priors. A formula
+/// whose table is needed and too large is an [`Error::TooCostly`](crate::Error::TooCostly);
 /// clauses and noisy-or rules never are.
 ///
 /// ```
-/// use prsl::{Evidence, ExportFormat, Model};
+/// use prsl::export::ExportFormat;
+/// use prsl::{Evidence, Model};
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
 /// let evidence = Evidence::new().belief("weather", [0.25, 0.75]);
-/// assert_eq!(prsl::export(&model, &evidence, ExportFormat::ProbLog)?, r"% The distribution of each label given that every rule holds.
+/// assert_eq!(prsl::export::export(&model, &evidence, ExportFormat::ProbLog)?, r"% The distribution of each label given that every rule holds.
 ///
 /// 0.25::label('weather','sun'). label('weather','rain') :- \+label('weather','sun').
 /// 0.5::label('ground','dry'). label('ground','wet') :- \+label('ground','dry').
@@ -110,16 +112,17 @@ pub fn export(model: &Model, evidence: &Evidence, format: ExportFormat) -> Resul
     export_within(model, evidence, format, Limits::default())
 }
 
-/// The same with tables that take at most so much memory; only UAI and BIF have any.
+/// The same with a memory limit for tables; only UAI and BIF have tables.
 ///
 /// ```
-/// use prsl::{Evidence, ExportFormat, Limits, Model};
+/// use prsl::export::ExportFormat;
+/// use prsl::{Evidence, Limits, Model};
 ///
 /// let model = Model::parse("label a\nlabel b\nrule 0.9: a <-> b")?;
 /// let limits = Limits { memory: 100 };
-/// let error = prsl::export_within(&model, &Evidence::new(), ExportFormat::Uai, limits).unwrap_err();
+/// let error = prsl::export::export_within(&model, &Evidence::new(), ExportFormat::Uai, limits).unwrap_err();
 /// assert_eq!(error.kind(), "TooCostly");
-/// assert!(prsl::export_within(&model, &Evidence::new(), ExportFormat::ProbLog, limits).is_ok());
+/// assert!(prsl::export::export_within(&model, &Evidence::new(), ExportFormat::ProbLog, limits).is_ok());
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub fn export_within(
@@ -137,7 +140,7 @@ pub fn export_within(
     }
 }
 
-/// The shortest decimal that reads back as the same number, always with a point: some readers insist.
+/// The shortest decimal that reads back as the same number, always with a point, which some readers require.
 fn number(number: f64) -> String {
     let text = format!("{number:?}");
     match text.split_once('e') {
@@ -146,9 +149,9 @@ fn number(number: f64) -> String {
     }
 }
 
-/// 1 − p as people would write it: 0.05 for p = 0.95, not 0.050000000000000044.
+/// 1 − p without rounding noise: 0.05 for p = 0.95, not 0.050000000000000044.
 ///
-/// Rounded only where that changes neither p nor, to twelve digits, 1 − p itself.
+/// Rounded only if that changes neither p nor the first twelve digits of 1 − p.
 fn complement(p: f64) -> f64 {
     let exact = 1.0 - p;
     let rounded: f64 = format!("{exact:.16}").parse().expect("a number was just written");

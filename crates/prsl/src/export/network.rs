@@ -1,23 +1,23 @@
-//! Rules as the pieces of a discrete network: a table each, or a chain where a table would be too large.
+//! Rules as parts of a discrete network: a table, or a chain if the table would be too large.
 
 use crate::combination::Combination;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::infer::Limits;
-use crate::infer::junction_tree::plan::bytes;
+use crate::infer::limits::bytes;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::rule::{Body, Rule, RuleId};
 
-/// A clause or noisy-or with a larger table is written as a chain.
+/// Maximum table size of a clause or noisy-or; larger ones are written as chains.
 const CHAIN_FROM: f64 = (1u32 << 10) as f64;
-/// The largest table.
+/// Maximum table size.
 const MAX_ENTRIES: f64 = (1u32 << 20) as f64;
-/// What each entry of a table takes in bytes: the number, and its digits in the text.
+/// Bytes per table entry: the number, and its digits in the text.
 const ENTRY_BYTES: f64 = 32.0;
-/// All tables together.
+/// Maximum size of all tables together.
 const MAX_TOTAL: f64 = (1u32 << 24) as f64;
-/// How many nodes of formulas are evaluated to fill the tables of one model.
+/// Maximum number of formula nodes evaluated to fill the tables of one model.
 const MAX_WORK: f64 = (1u32 << 30) as f64;
 
 /// One rule as part of a network.
@@ -34,7 +34,7 @@ pub(super) struct Table {
     pub(super) weights: Vec<f64>,
 }
 
-/// A rule f = p + (1 − 2p) Q, Q = ∏ q, as a walk along its labels that is silent until one of them fires.
+/// A rule f = p + (1 − 2p) Q, Q = ∏ q, as a chain along its labels that is silent until one of them fires.
 ///
 /// With aᵢ ∈ {silent, fired} behind label i,
 ///
@@ -42,8 +42,8 @@ pub(super) struct Table {
 /// P(aᵢ = silent | aᵢ₋₁ = silent, lᵢ) = qᵢ(lᵢ),    P(aᵢ = fired | aᵢ₋₁ = fired) = 1
 /// ```
 ///
-/// the last one is silent with probability Q, and weighing it by 1 − p there and by p elsewhere gives f. Nothing
-/// is negative, and the tables are linear in the number of labels.
+/// the last one is silent with probability Q. Weighting this state by 1 − p and the other by p gives f. No entry
+/// is negative, and the size of all tables is linear in the number of labels.
 pub(super) struct Chain {
     /// Each label with its q per category, in the model's order.
     pub(super) links: Vec<(LabelId, Vec<f64>)>,
@@ -59,7 +59,7 @@ pub(super) struct Chain {
 /// S(y) = Σₜ w(t) ∏ⱼ [t = other or tⱼ = yⱼ],    w(other) = 1
 /// ```
 ///
-/// so that each label meets T in a small table, whatever the number of labels.
+/// so that each label shares only a small table with T.
 pub(super) struct Choice<'m> {
     combinations: &'m [Combination],
     /// w(t), `other` first.
@@ -74,7 +74,7 @@ impl Choice<'_> {
 
     /// The weights as a distribution.
     pub(super) fn probabilities(&self) -> Vec<f64> {
-        // Their sum may be too large for a number.
+        // Their sum may overflow.
         let largest = self.weights.iter().copied().fold(0.0, f64::max);
         let scaled: Vec<f64> = self.weights.iter().map(|weight| weight / largest).collect();
         let total: f64 = scaled.iter().sum();
@@ -102,7 +102,7 @@ pub(super) fn choice(model: &Model, limits: Limits) -> Result<Option<Choice<'_>>
     Ok(Some(Choice { combinations, weights }))
 }
 
-/// A rule as a chain, if its table would be too large and it can be one.
+/// A rule as a chain, if its table would be too large and a chain is possible.
 pub(super) fn chain_of(model: &Model, rule: &Rule) -> Option<Chain> {
     if n_entries(model, &rule.scope()) > CHAIN_FROM { chain(model, rule) } else { None }
 }
@@ -123,7 +123,7 @@ fn check_memory(entries: f64, limits: Limits, of: impl Fn() -> String) -> Result
     })
 }
 
-/// Every rule as a piece, in order.
+/// All rules as parts of the network, in order.
 pub(super) fn pieces(model: &Model, limits: Limits) -> Result<Vec<Piece>> {
     let mut assignment = vec![0; model.labels().len()];
     let (mut total, mut work) = (0.0, 0.0);
@@ -154,14 +154,14 @@ fn table(model: &Model, rule: &Rule, scope: Vec<LabelId>, assignment: &mut [usiz
         assignment[label.index()] = 0;
     }
     loop {
-        weights.push(rule.weight(assignment));
+        weights.push(rule.weight_at(assignment));
         if !advance(model, &scope, assignment) {
             return Table { scope, weights };
         }
     }
 }
 
-/// The next combination of the scope's categories, the first label changing fastest; whether there is one.
+/// Advances to the next combination of the scope's categories, the first label changing fastest; returns whether there is one.
 pub(super) fn advance(model: &Model, scope: &[LabelId], assignment: &mut [usize]) -> bool {
     for &label in scope {
         let category = &mut assignment[label.index()];
@@ -205,7 +205,7 @@ fn chain(model: &Model, rule: &Rule) -> Option<Chain> {
     }
 }
 
-/// How many nodes are looked at to weigh one assignment.
+/// The number of nodes evaluated to weight one assignment.
 fn size(rule: &Rule) -> usize {
     match rule.body() {
         Body::Formula(formula) => {

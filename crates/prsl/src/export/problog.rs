@@ -12,11 +12,11 @@ use crate::model::Model;
 use crate::names::Names;
 use crate::noisy_or::NoisyOr;
 use crate::rule::{Body, Rule, RuleId};
-use crate::text::print;
+use crate::syntax::print;
 
-/// The most clauses that the counts of one model are written with.
+/// Maximum number of clauses for the counting formulas of one model.
 const MAX_CLAUSES: usize = 1 << 20;
-/// The smallest share of everything that is no combination which keeps digits when it is rounded to 15 decimals.
+/// Minimum share of the assignments that are not combinations; smaller ones lose digits when ProbLog rounds to 15 decimals.
 const MIN_PROBABILITY: f64 = 1e-6;
 
 pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
@@ -25,11 +25,11 @@ pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
     for (id, label) in model.label_ids().zip(model.labels()) {
         program.label(label, &row[model.block(id)]);
     }
-    let names = Names::new(model.labels());
+    let names = model.names();
     for id in model.rule_ids() {
-        program.rule(&names, id, model.rule(id))?;
+        program.rule(names, id, model.rule(id))?;
     }
-    program.typical(&names)?;
+    program.typical(names)?;
     program.line("");
     for label in model.labels() {
         for category in label.categories() {
@@ -108,7 +108,7 @@ impl Program<'_> {
         self.line(&format!("{}::{first}. {second} :- \\+{first}.", number(belief[0])));
     }
 
-    fn rule(&mut self, names: &Names<'_>, id: RuleId, rule: &Rule) -> Result<()> {
+    fn rule(&mut self, names: &Names, id: RuleId, rule: &Rule) -> Result<()> {
         let n = id.index() + 1;
         self.line(&format!("\n% {}", print::rule(names, rule)));
         let holds = match rule.body() {
@@ -125,8 +125,8 @@ impl Program<'_> {
         Ok(())
     }
 
-    /// Which combination it is, if any: the labels have to agree with it.
-    fn typical(&mut self, names: &Names<'_>) -> Result<()> {
+    /// Chooses a typical combination or none; the labels must agree with it.
+    fn typical(&mut self, names: &Names) -> Result<()> {
         let model = self.model;
         let Some(choice) = choice(model, Limits::default())? else { return Ok(()) };
         let probabilities = choice.probabilities();
@@ -310,7 +310,7 @@ fn quoted(name: &str) -> String {
     let mut chars = name.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
-            // ProbLog takes a backslash before the closing quote for an escaped quote, even a doubled one.
+            // ProbLog reads a backslash before the closing quote, even a doubled one, as an escaped quote.
             '\\' if chars.peek().is_none() => text.push_str("\\u005C"),
             '\\' => text.push_str("\\\\"),
             '\'' => text.push_str("\\'"),

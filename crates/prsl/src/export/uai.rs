@@ -1,4 +1,4 @@
-//! UAI: a Markov network, all numbers and no names.
+//! UAI: a Markov network with numbers instead of names.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,12 +8,12 @@ use super::number;
 use crate::error::Result;
 use crate::infer::Limits;
 use crate::model::Model;
-use crate::text::print;
+use crate::syntax::print;
 
 /// Scope and values, the last variable of the scope changing fastest.
 struct Factor {
-    /// In descending order. The format leaves the order free; some readers take the scope for a set and the
-    /// lowest variable for the fastest, and this way they read the tables right too.
+    /// In descending order. The format allows any order. Some readers treat the scope as a set, with the
+    /// lowest variable changing fastest, and this order is right for them too.
     scope: Vec<usize>,
     values: Vec<f64>,
 }
@@ -27,7 +27,7 @@ pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String
     for piece in pieces(model, limits)? {
         match piece {
             Piece::Table(table) if table.scope.is_empty() && !cardinalities.is_empty() => {
-                // A constant, which readers expect to have a scope.
+                // A constant; readers expect a scope.
                 factors.push(Factor { scope: vec![0], values: vec![table.weights[0]; cardinalities[0]] });
             }
             Piece::Table(table) => factors.push(Factor {
@@ -74,7 +74,7 @@ pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String
     Ok(text(&cardinalities, &merged(factors)))
 }
 
-/// One factor for each scope, the product of those it had: some readers refuse a second one.
+/// One factor for each scope: factors of the same scope are multiplied, because some readers reject a second one.
 fn merged(factors: Vec<Factor>) -> Vec<Factor> {
     let mut merged: Vec<Factor> = Vec::new();
     let mut at: HashMap<Vec<usize>, usize> = HashMap::new();
@@ -91,7 +91,7 @@ fn merged(factors: Vec<Factor>) -> Vec<Factor> {
     merged
 }
 
-/// The product of two tables, unless one of its entries is too small for a number.
+/// The product of two tables, unless one of its entries underflows.
 fn product(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
     a.iter()
         .zip(b)
@@ -99,17 +99,17 @@ fn product(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
         .collect()
 }
 
-/// What the variables and states of [`ExportFormat::Uai`](crate::ExportFormat::Uai) are called.
+/// The names of the variables and states of [`ExportFormat::Uai`](crate::export::ExportFormat::Uai).
 ///
-/// One line per state, in columns separated by tabs: `label`, or `auxiliary` for a variable that stands for no
+/// One line per state, in columns separated by tabs: `label`, or `auxiliary` for a variable that is not a
 /// label; the number of the variable; the number of the state; the label; the category. Names are quoted
-/// as in a model file where they need it.
+/// as in a model file if necessary.
 ///
 /// ```
 /// use prsl::Model;
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel \"wet ground\"\nrule 0.95: rain -> \"wet ground\"")?;
-/// assert_eq!(prsl::export_uai_names(&model)?, "\
+/// assert_eq!(prsl::export::export_uai_names(&model)?, "\
 /// label\t0\t0\tweather\tsun
 /// label\t0\t1\tweather\train
 /// label\t1\t0\t\"wet ground\"\tyes

@@ -1,14 +1,14 @@
 //! A formula as a flat list of nodes, children before parents.
 //!
-//! Nothing here recurses: whoever walks a formula walks the list, so the depth of what a user wrote never
-//! becomes the depth of our stack.
+//! No function recurses over a formula: all walk the list. So deeply nested input cannot overflow the stack.
 
+use crate::assignment::Assignment;
 use crate::label::{CategoryId, LabelId, index_newtype};
 
-/// How deeply a formula may nest.
+/// Maximum nesting depth of a formula.
 pub const MAX_DEPTH: usize = 256;
 
-/// "The label's category is one of these": the only statement that is not made of others.
+/// "The label's category is one of these": the smallest kind of formula.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Atom {
     label: LabelId,
@@ -21,7 +21,7 @@ impl Atom {
         Self { label, categories: vec![category] }
     }
 
-    /// `label in {categories}`; order and repetition do not matter.
+    /// `label in {categories}`. Order and repetition do not matter.
     pub fn one_of(label: LabelId, categories: impl IntoIterator<Item = CategoryId>) -> Self {
         let mut categories: Vec<_> = categories.into_iter().collect();
         categories.sort_unstable();
@@ -29,17 +29,17 @@ impl Atom {
         Self { label, categories }
     }
 
-    /// The label it speaks about.
+    /// The label that it is about.
     pub fn label(&self) -> LabelId {
         self.label
     }
 
-    /// The categories that make it true, ascending.
+    /// The categories that make it true, in ascending order.
     pub fn categories(&self) -> &[CategoryId] {
         &self.categories
     }
 
-    /// The one category that makes it true, if there is only one.
+    /// The category that makes it true, if there is exactly one.
     pub fn single(&self) -> Option<CategoryId> {
         match self.categories[..] {
             [category] => Some(category),
@@ -47,7 +47,7 @@ impl Atom {
         }
     }
 
-    /// Whether it is true when the label takes `category`.
+    /// Whether it is true for `category`.
     pub fn contains(&self, category: CategoryId) -> bool {
         self.categories.binary_search(&category).is_ok()
     }
@@ -58,7 +58,7 @@ impl Atom {
 pub struct NodeId(u32);
 index_newtype!(NodeId);
 
-/// How a cardinality formula bounds the number of its true members.
+/// The bound on the number of true members of a cardinality formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bound {
     /// `at_least N of {...}`
@@ -85,7 +85,7 @@ impl Bound {
 pub enum Node {
     /// `true` or `false`
     Constant(bool),
-    /// `label = category` and its kin
+    /// `label = category` or `label in {...}`
     Atom(Atom),
     /// `!a`
     Not(NodeId),
@@ -93,20 +93,20 @@ pub enum Node {
     And(Vec<NodeId>),
     /// `a | b | c`
     Or(Vec<NodeId>),
-    /// `a xor b xor c`: an odd number of them holds
+    /// `a xor b xor c`: an odd number of them is true
     Xor(Vec<NodeId>),
     /// `a -> b`
     Implies(NodeId, NodeId),
-    /// `a <- b`, kept apart from `b -> a` so that a rule reads back as it was written
+    /// `a <- b`. It differs from `b -> a`, so that a rule is printed as it was written
     ImpliedBy(NodeId, NodeId),
     /// `a <-> b`
     Iff(NodeId, NodeId),
-    /// `at_least N of {...}` and its kin
+    /// `at_least N of {...}`, `at_most`, `exactly`
     Count(Bound, usize, Vec<NodeId>),
 }
 
 impl Node {
-    /// The nodes directly below this one.
+    /// The children of this node.
     pub fn children(&self) -> Vec<NodeId> {
         match self {
             Node::Constant(_) | Node::Atom(_) => Vec::new(),
@@ -122,13 +122,14 @@ impl Node {
 /// A propositional formula over the categories of a model.
 ///
 /// ```
-/// use prsl::{Atom, CategoryId, Formula, LabelId};
+/// use prsl::model::Atom;
+/// use prsl::{Assignment, CategoryId, Formula, LabelId};
 ///
 /// let rain = Formula::atom(Atom::new(LabelId::new(0), CategoryId::new(1)));
 /// let wet = Formula::atom(Atom::new(LabelId::new(1), CategoryId::new(1)));
 /// let rule = rain.implies(wet);
-/// assert!(rule.holds(&[0, 0]));
-/// assert!(!rule.holds(&[1, 0]));
+/// assert!(rule.holds(&Assignment::from_indices([0, 0])));
+/// assert!(!rule.holds(&Assignment::from_indices([1, 0])));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Formula {
@@ -153,17 +154,17 @@ impl Formula {
         Self::join([self], |children| Node::Not(children[0]))
     }
 
-    /// All of them; `true` for none, the formula itself for one.
+    /// The conjunction; `true` for no formulas, the formula itself for one.
     pub fn and(formulas: impl IntoIterator<Item = Formula>) -> Self {
         Self::n_ary(formulas, Node::And).unwrap_or_else(|| Self::constant(true))
     }
 
-    /// At least one of them; `false` for none, the formula itself for one.
+    /// The disjunction; `false` for no formulas, the formula itself for one.
     pub fn or(formulas: impl IntoIterator<Item = Formula>) -> Self {
         Self::n_ary(formulas, Node::Or).unwrap_or_else(|| Self::constant(false))
     }
 
-    /// An odd number of them; `false` for none, the formula itself for one.
+    /// True if an odd number of them is true; `false` for no formulas, the formula itself for one.
     pub fn xor(formulas: impl IntoIterator<Item = Formula>) -> Self {
         Self::n_ary(formulas, Node::Xor).unwrap_or_else(|| Self::constant(false))
     }
@@ -198,7 +199,7 @@ impl Formula {
         NodeId::new(self.nodes.len() - 1)
     }
 
-    /// How deeply it nests; an atom has depth 1.
+    /// The nesting depth; an atom has depth 1.
     pub fn depth(&self) -> usize {
         self.depth
     }
@@ -211,9 +212,9 @@ impl Formula {
         })
     }
 
-    /// The formula below a node.
+    /// The formula whose root is a node.
     pub(crate) fn part(&self, id: NodeId) -> Self {
-        // Everything below a node stands right before it.
+        // All descendants of a node come directly before it.
         let mut first = id.index();
         while let Some(child) = self.nodes[first].children().first() {
             first = child.index();
@@ -222,7 +223,7 @@ impl Formula {
         Self { nodes: self.nodes[first..=id.index()].iter().map(unshifted).collect(), depth: self.depth }
     }
 
-    /// The labels it speaks about, each once, in order of appearance.
+    /// The labels that it is about, each once, in order of appearance.
     pub fn scope(&self) -> Vec<LabelId> {
         let mut scope: Vec<LabelId> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -234,8 +235,12 @@ impl Formula {
         scope
     }
 
-    /// Whether the formula is true when label `l` takes the category `assignment[l]`.
-    pub fn holds(&self, assignment: &[usize]) -> bool {
+    /// Whether the formula is true under an assignment of its model's labels.
+    pub fn holds(&self, assignment: &Assignment) -> bool {
+        self.holds_at(assignment.indices())
+    }
+
+    pub(crate) fn holds_at(&self, assignment: &[usize]) -> bool {
         let mut values: Vec<bool> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             let value = |id: &NodeId| values[id.index()];
@@ -282,7 +287,7 @@ impl Formula {
         }
     }
 
-    /// Appends the formulas one after the other and a node over their roots.
+    /// Concatenates the formulas and adds a node above their roots.
     fn join(formulas: impl IntoIterator<Item = Formula>, node: impl FnOnce(Vec<NodeId>) -> Node) -> Self {
         let mut nodes = Vec::new();
         let mut roots = Vec::new();
@@ -302,7 +307,7 @@ impl Formula {
     }
 }
 
-/// The node with other positions of its children.
+/// The node with renumbered children.
 fn moved(node: Node, position: impl Fn(usize) -> usize) -> Node {
     let shift = |id: NodeId| NodeId::new(position(id.index()));
     let shift_all = |ids: Vec<NodeId>| ids.into_iter().map(shift).collect();

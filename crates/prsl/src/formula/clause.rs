@@ -1,30 +1,30 @@
-//! Formulas that are clauses: "at least one of these literals", the shape whose messages cost next to nothing.
+//! Formulas that are clauses: disjunctions of literals. Their messages take linear time.
 
 use std::collections::BTreeMap;
 
 use super::{Bound, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 
-/// A disjunction of literals: per label, the categories that make it true.
+/// A disjunction of literals: for each label, the categories that make it true.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Clause {
     /// `true` if the formula is this clause, `false` if it is its negation.
     pub(crate) positive: bool,
-    /// Several literals of the same label unite.
+    /// Literals of the same label are merged.
     pub(crate) literals: BTreeMap<LabelId, Vec<CategoryId>>,
-    /// A constant `true` among the literals: the clause always holds.
+    /// Whether a literal is the constant `true`, so that the clause always holds.
     pub(crate) always: bool,
 }
 
-/// The formula as a clause or as the negation of one, if its outer shape says so.
+/// The formula as a clause or as the negation of one, if its syntax shows that it is one.
 ///
 /// `a & b -> c | d`, `!(a & b)`, `at_least 1 of {a, b}` are clauses; `a & b` is the negation of one.
 pub(crate) fn as_clause(formula: &Formula, n_categories: impl Fn(LabelId) -> usize) -> Option<Clause> {
     [true, false].into_iter().find_map(|positive| collect(formula, positive, &n_categories))
 }
 
-/// Walks from the root through everything that distributes a disjunction: `|` and `->` as they stand, `&` under
-/// a negation. `true` on the stack asks for the node, `false` for its negation.
+/// Collects literals from the root through all nodes that form a disjunction: `|`, `->`, and `&` under a negation. On
+/// the stack, `true` stands for a node and `false` for its negation.
 fn collect(formula: &Formula, positive: bool, n_categories: &impl Fn(LabelId) -> usize) -> Option<Clause> {
     let mut always = false;
     // For each label, which of its categories make the clause true.
@@ -61,7 +61,7 @@ fn collect(formula: &Formula, positive: bool, n_categories: &impl Fn(LabelId) ->
                 if !any {
                     return None;
                 }
-                // At least one member holds (`at_least 1`, `!(at_most 0)`), or at least one does not.
+                // At least one member is true (`at_least 1`, `!(at_most 0)`), or at least one is false.
                 let member = matches!((bound, sign), (Bound::AtLeast, true) | (Bound::AtMost, false));
                 stack.extend(children.iter().map(|&child| (child, member)));
             }

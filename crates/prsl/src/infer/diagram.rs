@@ -1,69 +1,69 @@
-//! Logical rules as multi-valued decision diagrams: one level per label, states that remember only what matters.
+//! Logical rules as multi-valued decision diagrams with one level per label.
 
 use std::collections::HashMap;
 
 use crate::formula::{Bound, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 
-/// A formula decided label by label: from every state, each category leads to a state of the next level.
+/// A formula evaluated label by label. From each state, each category leads to a state of the next level.
 ///
-/// `at_most 2 of {40 labels}` has at most four states a level: none, one, two, too many.
+/// For example, `at_most 2 of {40 labels}` has at most four states per level: none, one, two, more than two.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Diagram {
-    /// One per label of the scope, in order; the first starts in its only state.
+    /// One level per label of the scope, in order. The first level has a single state.
     pub(crate) levels: Vec<Level>,
-    /// Whether the formula holds in each state behind the last level.
+    /// Whether the formula holds in each state after the last level.
     pub(crate) accepts: Vec<bool>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Level {
     pub(crate) label: LabelId,
-    /// How many states there are before the label is decided.
+    /// Number of states before the label.
     pub(crate) n_states: usize,
-    /// How many choices the label has.
+    /// Number of choices of the label.
     pub(crate) n_choices: usize,
-    /// The state after, at `state * n_choices + choice`.
+    /// The next state, at `state * n_choices + choice`.
     pub(crate) next: Vec<usize>,
 }
 
 impl Level {
-    /// The state after a choice.
+    /// The next state after a choice.
     pub(crate) fn after(&self, state: usize, choice: usize) -> usize {
         self.next[state * self.n_choices + choice]
     }
 }
 
-/// The most states that a level may have.
+/// Maximum number of states per level.
 pub(crate) const MAX_STATES: usize = 1 << 12;
 
-/// The most statuses that are kept of all states of a level: 32 MiB.
+/// Maximum number of statuses stored for all states of a level. They take 32 MiB.
 const MAX_STATUSES: usize = 1 << 22;
 
-/// Why a diagram is not compiled.
+/// The reason why a diagram was not compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TooLarge {
-    /// A level has more than [`MAX_STATES`] states, or their statuses take too much memory.
+    /// A level has more than [`MAX_STATES`] states, or more than [`MAX_STATUSES`] statuses.
     States {
-        /// The label before which the states are.
+        /// The label of the level.
         label: LabelId,
     },
-    /// It takes more work than it may.
+    /// Compilation takes more work than allowed.
     Work,
 }
 
-/// What is known of a node of the formula when some labels are decided, as one number: states are compared and hashed as lists
-/// of them.
+/// The knowledge about a formula's node after some labels are decided, encoded as one number. States are lists of
+/// statuses, which are compared and hashed.
 type Status = u64;
 
-/// Its value no longer matters, or its parent has taken it into account.
+/// The node's value is irrelevant, or its parent has already used it.
 const SETTLED: Status = u64::MAX;
 const FALSE: Status = u64::MAX - 1;
 const TRUE: Status = u64::MAX - 2;
 const UNTOUCHED: Status = open(0, 0);
 
-/// Not yet decided. Of its children, `decided` are, and `yes` of these are true. For an operator with a left and a right side
-/// both are bit sets: 1 for the left side, 2 for the right side.
+/// An undecided node. `decided` of its children are decided, and `yes` of these are true. For an operator with two
+/// sides, both are bit sets: 1 for the left side, 2 for the right side.
 const fn open(decided: u32, yes: u32) -> Status {
     (decided as u64) << 32 | yes as u64
 }
@@ -73,8 +73,8 @@ const fn is_open(status: Status) -> bool {
 }
 
 impl Diagram {
-    /// The diagram of a formula over the labels of `scope`, in this order. A label's choices are given by one
-    /// representative category each. `max_work` is in units of about a nanosecond.
+    /// Compiles the diagram of a formula over the labels of `scope`, in this order. Each choice of a label is given
+    /// by a representative category. `max_work` is in units of about a nanosecond.
     pub(crate) fn compile(
         formula: &Formula,
         scope: &[(LabelId, Vec<CategoryId>)],
@@ -115,7 +115,7 @@ impl Diagram {
         Ok(Self { levels, accepts }.reduced())
     }
 
-    /// Merges states from which everything goes the same way, last level first.
+    /// Merges equivalent states, from the last level to the first.
     fn reduced(mut self) -> Self {
         let mut classes: Vec<usize> = self.accepts.iter().map(|&accepts| usize::from(accepts)).collect();
         let both = self.accepts.contains(&true) && self.accepts.contains(&false);
@@ -144,20 +144,20 @@ impl Diagram {
     }
 }
 
-/// A formula's nodes, and which of them each label touches.
+/// A formula's nodes, and the nodes that each label affects.
 ///
-/// Between two levels only the *frontier* differs from state to state: the nodes with both decided and undecided labels
-/// below them. The others are either as they were at the start, or have been taken into account by their parents.
+/// States of a level differ only in the *frontier*: the nodes with both decided and undecided labels below them. All
+/// other nodes still have their initial status, or their parents have already used their values.
 struct Tree<'a> {
     nodes: &'a [Node],
     parents: Vec<Option<usize>>,
-    /// The status of each node when no label is decided: constants are.
+    /// The status of each node before any label is decided. Constants are decided.
     start: Vec<Status>,
     /// For each level, the nodes with atoms of its label below them, children first.
     affected: Vec<Vec<usize>>,
     /// For each node, the last level that affects it.
     last: Vec<usize>,
-    /// The status of each node while a state advances.
+    /// The status of each node while a state is advanced.
     current: Vec<Status>,
 }
 
@@ -198,7 +198,7 @@ impl<'a> Tree<'a> {
             };
             value.into_iter().for_each(|value| tree.decide(index, value));
         }
-        // Nodes that are decided from the start have told their parents.
+        // Nodes that are decided from the start have updated their parents.
         tree.start = tree.current.clone();
         let root = tree.root();
         for status in &mut tree.start[..root] {
@@ -213,7 +213,7 @@ impl<'a> Tree<'a> {
         self.nodes.len() - 1
     }
 
-    /// The frontier behind a level, parents first: the root, and the nodes that a later level affects too.
+    /// The frontier after a level, parents first: the root, and the nodes that a later level affects too.
     fn frontier_after(&self, level: usize, before: &[usize]) -> Vec<usize> {
         let is_inner = |&node: &usize| node != self.root() && self.last[node] > level;
         let mut after: Vec<usize> =
@@ -224,7 +224,7 @@ impl<'a> Tree<'a> {
         after
     }
 
-    /// The state after `choice` at a level: the statuses of the frontier `after` it.
+    /// The next state after `choice` at a level: the statuses of the frontier `after`.
     fn advance(
         &mut self,
         frontier: &[usize],
@@ -245,7 +245,7 @@ impl<'a> Tree<'a> {
                 self.decide(index, atom.contains(choice));
             }
         }
-        // Parents come first, so that what is below a settled node is settled too.
+        // Parents come first, so nodes below a settled node are settled too.
         for &node in after {
             if self.parents[node]
                 .is_some_and(|parent| !is_open(self.current[parent]) || !is_open(self.current[node]))
@@ -256,7 +256,7 @@ impl<'a> Tree<'a> {
         after.iter().map(|&node| self.current[node]).collect()
     }
 
-    /// Decides a node, and all above it that this decides.
+    /// Decides a node, and all ancestors that this decides.
     fn decide(&mut self, node: usize, value: bool) {
         let (mut node, mut value) = (node, value);
         loop {
@@ -275,7 +275,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The status of a node when one more of its children is decided, and its value if that decides it.
+/// The status of a node after one more of its children is decided, and its value if this decides it.
 fn count(node: &Node, child: usize, value: bool, status: Status) -> (Status, Option<bool>) {
     let (decided, yes) = ((status >> 32) as u32, status as u32);
     let side = |left: NodeId| if left.index() == child { 1 } else { 2 };
@@ -310,11 +310,12 @@ fn count(node: &Node, child: usize, value: bool, status: Status) -> (Status, Opt
 }
 
 impl Bound {
-    /// Whether the bound `n` holds when `yes` members are true and `open` are not decided, if that is certain.
+    /// Whether the bound `n` holds if `yes` members are true and `open` are undecided; `None` if that is open.
     fn outcome(self, n: usize, yes: usize, open: usize) -> Option<bool> {
         let ends = [self.admits(yes, n), self.admits(yes + open, n)];
         match self {
-            // Monotone bounds are decided by their ends, an exact number only when it is out of reach.
+            // Monotone bounds are decided by their extremes. An exact number is decided early only if it is
+            // unattainable.
             Bound::Exactly if yes > n || yes + open < n => Some(false),
             Bound::Exactly if open > 0 => None,
             _ => (ends[0] == ends[1]).then_some(ends[0]),
@@ -382,7 +383,11 @@ mod tests {
                 let assignment: Vec<usize> = SIZES.map(|n| (rest % n, rest /= n).0).to_vec();
                 let walk = |state, level: &Level| level.after(state, assignment[level.label.index()]);
                 let state = diagram.levels.iter().fold(0, walk);
-                assert_eq!(diagram.accepts[state], formula.holds(&assignment), "{formula:?} {assignment:?}");
+                assert_eq!(
+                    diagram.accepts[state],
+                    formula.holds_at(&assignment),
+                    "{formula:?} {assignment:?}"
+                );
             }
         }
     }

@@ -1,37 +1,39 @@
-//! The oracle: everything by summing over all assignments. Everything else answers to it.
+//! Inference by summing over all assignments. It is the reference for all other engines.
 
-use crate::belief::BeliefMatrix;
+use rayon::prelude::*;
+
+use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
-use crate::evidence::Evidence;
 use crate::label::LabelId;
 use crate::log_space::log_sum_exp;
+use crate::logic::impossible;
 use crate::model::Model;
-use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, Stopped};
+use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, RankedAssignments, Stopped};
 use crate::rule::RuleId;
 
-/// Exact inference by enumeration: exponential, and short enough to check by eye.
+/// Exact inference by enumeration. It is exponential, and simple enough to verify by reading.
 ///
 /// ```text
 /// weight(y) = ∏ⱼ πⱼ(yⱼ) ∏ₖ φₖ(y) S(y)    Z = Σ_y weight(y)      P(lⱼ = m) = Σ_{y: yⱼ = m} weight(y) / Z
 /// ```
 ///
-/// All in log space, so that no product underflows. S is the factor of typical combinations, which the rules' agreement
-/// leaves out.
+/// Everything is computed in log space, so no product underflows. S is the factor of typical combinations. The rules'
+/// agreement ignores it.
 #[derive(Clone, Debug)]
 pub struct Enumeration {
     model: Model,
     assignments: Vec<Vec<usize>>,
-    /// ln φₖ(y), rules innermost.
+    /// ln φₖ(y); the rule index varies fastest.
     log_rules: Vec<f64>,
     /// ln S(y).
     log_typical: Vec<f64>,
 }
 
 impl Enumeration {
-    /// The most assignments that are enumerated.
+    /// Maximum number of assignments.
     pub const MAX_ASSIGNMENTS: usize = 1 << 20;
 
-    /// Lists all assignments; refused where there are more than [`Self::MAX_ASSIGNMENTS`].
+    /// Lists all assignments. Returns an error if there are more than [`Self::MAX_ASSIGNMENTS`].
     pub fn compile(model: &Model) -> Result<Self> {
         let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
         let n: f64 = sizes.iter().map(|&size| size as f64).product();
@@ -46,25 +48,35 @@ impl Enumeration {
         let assignments: Vec<Vec<usize>> = (0..n as usize).map(|index| digits(index, &sizes)).collect();
         let log_rules = assignments
             .iter()
-            .flat_map(|assignment| model.rules().iter().map(|rule| rule.log_weight(assignment)))
+            .flat_map(|assignment| model.rules().iter().map(|rule| rule.log_weight_at(assignment)))
             .collect();
         let log_typical = assignments.iter().map(|assignment| model.log_typical(assignment)).collect();
         Ok(Self { model: model.clone(), assignments, log_rules, log_typical })
     }
 
-    /// All marginals, ln Z and every rule's agreement for one instance.
-    pub fn infer(&self, evidence: &Evidence) -> Result<Posterior> {
-        self.infer_row(&self.model.row(evidence)?)
+    /// The model that it was compiled from.
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
-    /// The same for a row of completed beliefs.
-    pub fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
+    /// The assignment of the largest weight.
+    pub fn best(&self, instance: &impl Instance) -> Result<MostProbable> {
+        let row = instance.values(&self.model)?;
+        self.top_row(&row, 1).best_or_error(&self.model, &row)
+    }
+
+    /// All marginals, ln Z and every rule's agreement for one instance.
+    pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
+        self.infer_row(&instance.values(&self.model)?)
+    }
+
+    fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
         let log_weights = self.log_weights(row, None);
         let log_evidence = log_sum_exp(&log_weights);
         if log_evidence == f64::NEG_INFINITY {
-            return Err(Error::Impossible { rules: self.conflict(row) });
+            return Err(impossible(&self.model, row));
         }
-        // P(R_k | R_-k) = Z / Z without rule k, combinations left out of both.
+        // P(R_k | R_-k) = Z / Z without rule k, both without combinations.
         let log_rules = log_sum_exp(&self.log_weights_of_rules(row, None));
         let agreement = self
             .model
@@ -77,50 +89,54 @@ impl Enumeration {
     }
 
     /// All marginals and ln Z for many rows.
-    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
+    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
+        check_same_labels(rows.model(), &self.model)?;
         let mut marginals = Vec::with_capacity(rows.values().len());
         let mut log_evidence = Vec::with_capacity(rows.n_rows());
         for row in 0..rows.n_rows() {
-            let log_weights = self.log_weights(rows.row(row), None);
+            let log_weights = self.log_weights(rows.values_of(row), None);
             log_evidence.push(log_sum_exp(&log_weights));
             marginals.extend(self.marginals(&log_weights, log_evidence[row]));
         }
-        Posteriors {
-            model: self.model.clone(),
-            marginals,
-            log_evidence,
-            engine: Engine::Enumeration,
-            stopped: Vec::new(),
-        }
+        let (model, engine) = (self.model.clone(), Engine::Enumeration);
+        Ok(Posteriors { model, marginals, log_evidence, engine, stopped: Vec::new() })
     }
 
-    /// The marginals without one rule; `None` where that leaves nothing possible.
-    pub fn without(&self, row: &[f64], rule: RuleId) -> Option<Vec<f64>> {
-        let log_weights = self.log_weights(row, Some(rule));
+    /// The marginals without one rule; `None` if the row is impossible without it.
+    pub fn without(&self, instance: &impl Instance, rule: RuleId) -> Result<Option<Vec<f64>>> {
+        let log_weights = self.log_weights(&instance.values(&self.model)?, Some(rule));
         let log_evidence = log_sum_exp(&log_weights);
-        (log_evidence > f64::NEG_INFINITY).then(|| self.marginals(&log_weights, log_evidence))
+        Ok((log_evidence > f64::NEG_INFINITY).then(|| self.marginals(&log_weights, log_evidence)))
     }
 
-    /// The `n` assignments of the largest weight, best first; impossible ones are left out.
-    pub fn top(&self, row: &[f64], n: usize) -> Vec<MostProbable> {
+    /// The `n` assignments of largest weight, best first. Impossible assignments are omitted.
+    pub fn top(&self, instance: &impl Instance, n: usize) -> Result<RankedAssignments> {
+        Ok(self.top_row(&instance.values(&self.model)?, n))
+    }
+
+    /// The `n` best assignments of every row.
+    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Result<Vec<RankedAssignments>> {
+        check_same_labels(rows.model(), &self.model)?;
+        Ok((0..rows.n_rows()).into_par_iter().map(|row| self.top_row(rows.values_of(row), n)).collect())
+    }
+
+    pub(crate) fn top_row(&self, row: &[f64], n: usize) -> RankedAssignments {
         let log_weights = self.log_weights(row, None);
         let mut order: Vec<usize> =
             (0..log_weights.len()).filter(|&y| log_weights[y] > f64::NEG_INFINITY).collect();
         order.sort_by(|&a, &b| log_weights[b].total_cmp(&log_weights[a]));
-        order
-            .into_iter()
-            .take(n)
-            .map(|y| MostProbable::proven(self.assignments[y].clone(), log_weights[y], Engine::Enumeration))
-            .collect()
+        let proven =
+            |y: usize| MostProbable::proven(self.assignments[y].clone(), log_weights[y], Engine::Enumeration);
+        RankedAssignments::complete(order.into_iter().take(n).map(proven).collect())
     }
 
-    /// ln weight(y) of every assignment y, with one rule left out if asked.
+    /// ln weight(y) of every assignment y, optionally without one rule.
     fn log_weights(&self, row: &[f64], without: Option<RuleId>) -> Vec<f64> {
         let log_rules = self.log_weights_of_rules(row, without);
         log_rules.iter().zip(&self.log_typical).map(|(rules, typical)| rules + typical).collect()
     }
 
-    /// The same without combinations.
+    /// The same without typical combinations.
     fn log_weights_of_rules(&self, row: &[f64], without: Option<RuleId>) -> Vec<f64> {
         let n_rules = self.model.rules().len();
         let log_row: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
@@ -149,38 +165,6 @@ impl Enumeration {
         }
         marginals
     }
-
-    /// A smallest set of rules that excludes everything: leave rules out as long as it stays impossible.
-    fn conflict(&self, row: &[f64]) -> Vec<String> {
-        let impossible = |kept: &[RuleId]| {
-            let n_rules = self.model.rules().len();
-            self.assignments.iter().enumerate().all(|(y, assignment)| {
-                let excluded =
-                    |rule: &RuleId| self.log_rules[y * n_rules + rule.index()] == f64::NEG_INFINITY;
-                kept.iter().any(excluded)
-                    || assignment
-                        .iter()
-                        .enumerate()
-                        .any(|(label, c)| row[self.model.block(LabelId::new(label)).start + c] == 0.0)
-            })
-        };
-        let kept = minimal_subset(self.model.rule_ids().collect(), impossible);
-        kept.into_iter().map(|rule| self.model.rule_name(rule)).collect()
-    }
-}
-
-/// A subset that still `holds`, from which nothing can be taken away.
-pub(crate) fn minimal_subset<T: Copy + PartialEq>(
-    mut set: Vec<T>,
-    mut holds: impl FnMut(&[T]) -> bool,
-) -> Vec<T> {
-    for item in set.clone() {
-        let smaller: Vec<T> = set.iter().copied().filter(|&other| other != item).collect();
-        if holds(&smaller) {
-            set = smaller;
-        }
-    }
-    set
 }
 
 /// The mixed-radix digits of `index`, last label fastest.

@@ -1,10 +1,10 @@
-//! Rules as inference sees them: their shapes recognized, categories that no rule tells apart merged.
+//! Rules in the form that engines use: classified by shape, with equivalent categories merged.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
-use super::junction_tree::plan::quantity;
+use super::limits::quantity;
 use super::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
@@ -12,19 +12,19 @@ use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::rule::{Body, RuleId};
 
-/// The groups of categories that no rule tells apart, per label.
+/// For each label, the groups (states) of categories that no rule distinguishes.
 #[derive(Clone, Debug)]
 pub(crate) struct States {
-    /// For every category of every label (flat), its state.
+    /// For every label, the state of each category.
     pub(crate) of_category: Vec<Vec<usize>>,
     /// For every label, the first category of each state.
     pub(crate) representatives: Vec<Vec<CategoryId>>,
 }
 
-/// What a rule is to inference, after its shape has been recognized.
+/// The shape of a rule.
 #[derive(Clone, Debug)]
 pub(crate) enum Shape {
-    /// Q = ∏ q: per label of the scope, q of each state.
+    /// A rank-one rule, Q = ∏ q: for each label of the scope, q of each state.
     RankOne(Vec<(LabelId, Vec<f64>)>),
     /// Any other formula.
     Logical(Vec<LabelId>),
@@ -34,27 +34,28 @@ pub(crate) enum Shape {
 pub(crate) struct Factor {
     pub(crate) rule: RuleId,
     pub(crate) shape: Shape,
-    /// What the rule weighs by when it is silent and when it has fired.
+    /// The rule's weights when it is silent and when it has fired.
     pub(crate) weights: [f64; 2],
-    /// Entries of its full table.
+    /// Number of entries of its full table.
     pub(crate) table_size: f64,
-    /// Its decision diagram, once it was asked for.
+    /// Its decision diagram, compiled on first use.
     diagram: OnceLock<Result<Diagram, TooLarge>>,
 }
 
-/// The model's rules with their shapes, and its labels' states.
+/// The model's rules with their shapes, and its labels' states. All engines of a model share them. Decision diagrams
+/// are compiled when an engine first needs them.
 pub(crate) struct Factors {
     pub(crate) model: Model,
-    pub(crate) states: States,
+    pub(crate) states: Arc<States>,
     pub(crate) list: Vec<Factor>,
-    /// What the decision diagram of one rule may take.
+    /// Maximum work of compiling the decision diagram of one rule.
     max_diagram_work: f64,
 }
 
-/// What the decision diagrams of all rules may take together, in units of about a nanosecond.
+/// Maximum work of compiling the decision diagrams of all rules, in units of about a nanosecond.
 const MAX_DIAGRAM_WORK: f64 = 1e9;
 
-/// The most nodes of a formula that are evaluated to fill its table.
+/// Maximum number of formula nodes evaluated to fill one table.
 const MAX_TABLE_WORK: f64 = 1e8;
 
 impl Factors {
@@ -62,12 +63,12 @@ impl Factors {
         Self::with_states(model, States::new(model))
     }
 
-    /// The same with states of their own for categories that no rule tells apart.
+    /// The same with given states.
     pub(crate) fn with_states(model: &Model, states: States) -> Self {
         let list: Vec<Factor> = model.rule_ids().map(|rule| Factor::new(model, &states, rule)).collect();
         let n_logical = list.iter().filter(|factor| matches!(factor.shape, Shape::Logical(_))).count();
         let max_diagram_work = MAX_DIAGRAM_WORK / n_logical.max(1) as f64;
-        Self { model: model.clone(), states, list, max_diagram_work }
+        Self { model: model.clone(), states: Arc::new(states), list, max_diagram_work }
     }
 
     /// The labels of a rule.
@@ -80,7 +81,7 @@ impl Factors {
 
     /// The rule's outcome for every combination of the states of `scope`, the last label fastest.
     ///
-    /// `scope` has all labels of the rule, and may have others.
+    /// `scope` contains all labels of the rule, and possibly others.
     pub(crate) fn entries(&self, factor: &Factor, scope: &[LabelId]) -> Vec<Outcome> {
         let sizes: Vec<usize> =
             scope.iter().map(|label| self.states.representatives[label.index()].len()).collect();
@@ -113,7 +114,7 @@ impl Factors {
         entries
     }
 
-    /// Whether the rule's table has at most `max_entries`, and can be filled in a reasonable time.
+    /// Whether the rule's table has at most `max_entries` and takes at most [`MAX_TABLE_WORK`] to fill.
     pub(crate) fn has_table(&self, factor: &Factor, max_entries: f64) -> bool {
         factor.table_size <= max_entries
             && match &factor.shape {
@@ -129,7 +130,7 @@ impl Factors {
         self.model.rule(factor.rule).formula().map_or(1.0, |formula| formula.nodes().len() as f64)
     }
 
-    /// The decision diagram of a logical rule, or why there is none.
+    /// The decision diagram of a logical rule; an error if it is too large.
     pub(crate) fn require_diagram<'a>(&self, factor: &'a Factor) -> Result<&'a Diagram> {
         self.compiled_diagram(factor).as_ref().map_err(|&too_large| {
             let work = quantity(self.max_diagram_work);
@@ -155,7 +156,7 @@ impl Factors {
         })
     }
 
-    /// The decision diagram of a logical rule, `None` if it is too large.
+    /// The decision diagram of a logical rule; `None` if it is too large.
     pub(crate) fn diagram<'a>(&self, factor: &'a Factor) -> Option<&'a Diagram> {
         match factor.shape {
             Shape::RankOne(_) => None,
@@ -176,7 +177,7 @@ impl Factors {
     }
 }
 
-/// Walks along the decision diagram; labels that come later in `scope` than in the diagram are looked up on the way.
+/// Evaluates a decision diagram for every combination. `scope` may have the labels in another order.
 fn entries_along(diagram: &Diagram, scope: &[LabelId], sizes: &[usize]) -> Vec<Outcome> {
     let place_of: HashMap<LabelId, usize> =
         scope.iter().enumerate().map(|(place, &label)| (label, place)).collect();
@@ -199,9 +200,9 @@ fn entries_along(diagram: &Diagram, scope: &[LabelId], sizes: &[usize]) -> Vec<O
     entries
 }
 
-/// Folds `step` over every combination of digits, the last fastest: one result for each.
+/// Folds `step` over the digits of every combination, the last digit fastest, and returns all results.
 ///
-/// Combinations with the same first digits share the steps up to there.
+/// Combinations with equal first digits share the steps for these digits.
 fn prefixes<T: Copy>(sizes: &[usize], start: T, step: impl Fn(T, usize, usize) -> T) -> Vec<T> {
     let mut results = vec![start];
     for (place, &size) in sizes.iter().enumerate() {
@@ -267,7 +268,7 @@ impl Factor {
 }
 
 impl States {
-    /// Two categories share a state if every rule treats them alike.
+    /// Two categories share a state if every rule treats them equally.
     fn new(model: &Model) -> Self {
         let mut partitions: Vec<Partition> =
             model.labels().iter().map(|label| Partition::new(label.n_categories())).collect();
@@ -278,7 +279,7 @@ impl States {
         Self { of_category, representatives }
     }
 
-    /// A state for every category, whatever the rules say.
+    /// One state for every category.
     pub(crate) fn of_categories(model: &Model) -> Self {
         let sizes = || model.labels().iter().map(|label| label.n_categories());
         Self {
@@ -288,7 +289,7 @@ impl States {
     }
 }
 
-/// Splits the categories of each label that a rule tells apart.
+/// Separates categories that a rule distinguishes.
 fn refine(partitions: &mut [Partition], body: &Body) {
     match body {
         Body::Formula(formula) => {
@@ -309,7 +310,7 @@ fn refine(partitions: &mut [Partition], body: &Body) {
     }
 }
 
-/// Categories in classes that become smaller.
+/// A partition of categories that is refined step by step.
 struct Partition {
     classes: Vec<usize>,
     n_classes: usize,
@@ -320,7 +321,7 @@ impl Partition {
         Self { classes: vec![0; n_categories], n_classes: 1 }
     }
 
-    /// Takes these categories out of their classes; those of the same class and key stay together.
+    /// Moves these categories into new classes. Categories with equal class and key stay together.
     fn split(&mut self, categories: impl IntoIterator<Item = (CategoryId, u64)>) {
         let mut fresh: HashMap<(usize, u64), usize> = HashMap::new();
         for (category, key) in categories {
@@ -331,7 +332,7 @@ impl Partition {
         }
     }
 
-    /// The classes numbered in the order of their first categories, and these categories.
+    /// The class of each category, numbered in the order of first categories; and the first category of each class.
     fn numbered(self) -> (Vec<usize>, Vec<CategoryId>) {
         let mut ids = HashMap::new();
         let mut representatives = Vec::new();

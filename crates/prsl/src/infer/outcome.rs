@@ -1,27 +1,27 @@
-//! How a rule comes out under one assignment: silent, or fired.
+//! The outcome of a rule under one assignment: silent or fired.
 
 use super::semiring::Semiring;
 use crate::log_space::log_add_exp;
 
-/// Products below this are near the end of what a number can hold: digits of them may be lost.
+/// Products below this may have lost digits: they are close to the smallest normal number, 2e-308.
 pub(crate) const SMALLEST: f64 = 1e-290;
 
-/// The probabilities that a rule stays silent and that it fires under one assignment.
+/// The probabilities that a rule is silent and that it has fired, under one assignment.
 ///
-/// A noisy-or of many labels may be silent with a probability too small for a number, which decides everything where the
-/// rule weighs by 0 when it has fired. A silence below [`SMALLEST`] is kept as its logarithm, which is negative.
+/// The silence of a noisy-or of many labels may underflow. It still decides the result if the rule's weight for
+/// "fired" is 0. So a silence below [`SMALLEST`] is stored as its logarithm, which is negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Outcome {
-    /// A probability, or the logarithm of one.
+    /// A probability, or its (negative) logarithm.
     silent: f64,
     fired: f64,
 }
 
 impl Outcome {
-    /// The first minus the second of "fired" and "silent": the weights of a rule that is taken apart with signs.
+    /// "silent" minus "fired": the weights of the decomposition with signs.
     pub(crate) const DIFFERENCE: Self = Self { silent: 1.0, fired: -1.0 };
 
-    /// An outcome, where `log_silence` is asked for the logarithm of a silence that may have underflowed.
+    /// Creates an outcome. `log_silence` computes the logarithm of a silence that may have underflowed.
     pub(crate) fn new([silent, fired]: [f64; 2], log_silence: impl FnOnce() -> f64) -> Self {
         if silent >= SMALLEST {
             return Self { silent, fired };
@@ -30,12 +30,12 @@ impl Outcome {
         Self { silent: if log_silent == f64::NEG_INFINITY { 0.0 } else { log_silent }, fired }
     }
 
-    /// The outcome of a rule that has fired for sure, or not.
+    /// The outcome of a rule that has certainly fired, or certainly not.
     pub(crate) fn of(fired: bool) -> Self {
         if fired { Self { silent: 0.0, fired: 1.0 } } else { Self { silent: 1.0, fired: 0.0 } }
     }
 
-    /// Silent and fired as elements of a semiring. Linear ones may underflow: see [`Self::is_exact`].
+    /// Silent and fired as elements of a semiring. Linear elements may underflow, see [`Self::is_exact`].
     pub(crate) fn elements<S: Semiring>(self) -> [f64; 2] {
         let silent = match self.silent {
             log if log < 0.0 && S::SCALED => log.exp(),
@@ -45,8 +45,8 @@ impl Outcome {
         [silent, S::element(self.fired)]
     }
 
-    /// w(silent) Q + w(fired) (1 − Q) as an element of a semiring: a sum also where the semiring takes maxima, because it is
-    /// the weight of one assignment.
+    /// w(silent) Q + w(fired) (1 − Q) as an element of a semiring. It is a sum even if the semiring takes maxima,
+    /// because it is the weight of one assignment.
     pub(crate) fn weigh<S: Semiring>(self, [silent, fired]: [f64; 2]) -> f64 {
         if !S::SCALED {
             return self.log_weight([silent, fired]);
@@ -64,13 +64,50 @@ impl Outcome {
         log_add_exp(weights[0].ln() + log_silent, weights[1].ln() + self.fired.ln())
     }
 
-    /// Whether plain numbers hold all digits of [`Self::weigh`] with these weights.
+    /// Whether [`Self::weigh`] loses no digits to underflow with these weights.
     pub(crate) fn is_exact(self, weights: [f64; 2]) -> bool {
         let is_safe = |weight: f64, q: f64| weight == 0.0 || q == 0.0 || (weight * q).abs() >= SMALLEST;
         if self.silent < 0.0 && weights[0] > 0.0 {
             return false;
         }
         (self.silent < 0.0 || is_safe(weights[0], self.silent)) && is_safe(weights[1], self.fired)
+    }
+}
+
+/// ∏ q of a rank-one rule, stored as a sum of logarithms. Factors of 0 are counted separately and factors of 1
+/// skipped, so that rounding errors never affect certain outcomes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    n_zero: usize,
+    n_between: usize,
+    log_q: f64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, q: f64) {
+        self.n_zero += usize::from(q == 0.0);
+        if q > 0.0 && q < 1.0 {
+            self.n_between += 1;
+            self.log_q += q.ln();
+        }
+    }
+
+    pub(crate) fn remove(&mut self, q: f64) {
+        self.n_zero -= usize::from(q == 0.0);
+        if q > 0.0 && q < 1.0 {
+            self.n_between -= 1;
+            self.log_q = if self.n_between == 0 { 0.0 } else { (self.log_q - q.ln()).min(0.0) };
+        }
+    }
+
+    /// The probabilities that the rule is silent and that it has fired.
+    pub(crate) fn outcome(&self) -> [f64; 2] {
+        if self.n_zero > 0 { [0.0, 1.0] } else { [self.log_q.exp(), -self.log_q.exp_m1()] }
+    }
+
+    /// ln of the probability that the rule is silent.
+    pub(crate) fn log_silence(&self) -> f64 {
+        if self.n_zero > 0 { f64::NEG_INFINITY } else { self.log_q }
     }
 }
 

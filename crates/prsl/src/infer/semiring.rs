@@ -1,16 +1,59 @@
-//! Sum or maximum, numbers or their logarithms: one sweep serves all four.
+//! The four semirings of sweeps: sum or maximum, each on numbers or logarithms.
 
 use crate::log_space::log_add_exp;
 
-/// What a sweep adds and multiplies with.
+/// The query of a sweep: marginals need sums, most probable assignments need maxima.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aim {
+    Sum,
+    Maximum,
+}
+
+impl Aim {
+    /// The query as a noun phrase for messages.
+    pub(crate) fn query(self) -> &'static str {
+        match self {
+            Aim::Sum => "exact inference",
+            Aim::Maximum => "the exact most probable assignment",
+        }
+    }
+
+    /// Advice if the treewidth of a model is too large for any memory limit.
+    pub(crate) fn advice(self) -> &'static str {
+        "give the rules that connect many labels fewer labels, or use loopy propagation"
+    }
+}
+
+/// A value that is used up, so that the closure that uses it can be called only once.
+pub(crate) struct Once;
+
+/// Evaluates an expression with AVX2 where the machine has it, if everything it calls is always inlined.
+///
+/// A closure that could be called repeatedly is called through a function of the compiler's, which is not inlined into
+/// the dispatched one if it is long, and then runs without AVX2. The token makes the closure itself what is called.
+macro_rules! wide {
+    ($kernel:expr) => {{
+        let once = $crate::infer::semiring::Once;
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                let _once = once;
+                $kernel
+            },
+        )
+    }};
+}
+pub(crate) use wide;
+
+/// Addition and multiplication of a sweep.
 pub(crate) trait Semiring: Copy + Send + Sync + 'static {
-    /// The neutral element of `add`: impossible.
+    /// The neutral element of `add`; it means "impossible".
     const ZERO: f64;
-    /// The neutral element of `mul`: certain.
+    /// The neutral element of `mul`; it means "certain".
     const ONE: f64;
-    /// Whether tables have to be kept from underflowing.
+    /// Whether tables need scaling to avoid underflow.
     const SCALED: bool;
-    /// A total below this may have lost digits to underflow; in logarithms, it is zero.
+    /// Threshold below which a total may have lost digits to underflow. In logarithms, totals below it are zero.
     const FLOOR: f64;
     /// The same semiring on logarithms.
     type Log: Semiring;
@@ -21,14 +64,14 @@ pub(crate) trait Semiring: Copy + Send + Sync + 'static {
     fn element(probability: f64) -> f64;
     /// The logarithm of an element.
     fn ln(element: f64) -> f64;
-    /// The probability that an element stands for.
+    /// The probability that an element represents.
     fn probability(element: f64) -> f64;
-    /// What an element is multiplied with to give `ONE`.
+    /// The inverse with respect to `mul`.
     fn inverse(element: f64) -> f64;
-    /// The sum of two elements, also where `add` is the maximum.
+    /// The sum of two elements, even if `add` is the maximum.
     fn plus(a: f64, b: f64) -> f64;
 
-    /// `share · old + (1 − share) · new`, except that a new zero stays one: it is a proof, not an estimate.
+    /// `share · old + (1 − share) · new`. A new zero stays zero, because a zero is proven and not estimated.
     #[inline(always)]
     fn mean([keep, share]: [f64; 2], new: f64, old: f64) -> f64 {
         let mixed = Self::plus(Self::mul(keep, new), Self::mul(share, old));
@@ -39,7 +82,7 @@ pub(crate) trait Semiring: Copy + Send + Sync + 'static {
 /// Sums of products: marginals and Z.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SumProduct;
-/// Maxima of products: the most probable explanation.
+/// Maxima of products: most probable assignments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaxProduct;
 /// [`SumProduct`] on logarithms, for rows whose products underflow.
@@ -65,12 +108,15 @@ macro_rules! linear {
             fn mul(a: f64, b: f64) -> f64 {
                 a * b
             }
+            #[inline(always)]
             fn element(probability: f64) -> f64 {
                 probability
             }
+            #[inline(always)]
             fn ln(element: f64) -> f64 {
                 element.ln()
             }
+            #[inline(always)]
             fn probability(element: f64) -> f64 {
                 element
             }
@@ -86,7 +132,7 @@ macro_rules! linear {
     };
 }
 linear!(SumProduct, LogSumProduct, |a: f64, b: f64| a + b);
-// Elements are never NaN, so the comparison that compiles to one instruction will do.
+// Elements are never NaN. So a comparison suffices, which compiles to one instruction.
 linear!(MaxProduct, LogMaxProduct, |a: f64, b: f64| if a > b { a } else { b });
 
 macro_rules! logarithmic {
@@ -105,12 +151,15 @@ macro_rules! logarithmic {
             fn mul(a: f64, b: f64) -> f64 {
                 a + b
             }
+            #[inline(always)]
             fn element(probability: f64) -> f64 {
                 probability.ln()
             }
+            #[inline(always)]
             fn ln(element: f64) -> f64 {
                 element
             }
+            #[inline(always)]
             fn probability(element: f64) -> f64 {
                 element.exp()
             }

@@ -1,56 +1,57 @@
-//! What typical combinations add to the answers of the rules alone.
+//! Corrections of answers for typical combinations.
 //!
-//! Let Z₀ and P₀ be the sum and the marginals of a row without combinations, score(s) = ∏ⱼ πⱼ(sⱼ) ∏ₖ φₖ(s) the weight of
-//! a combination, and S(y) = 1 + Σₛ wₛ [y = s] the factor of all of them. Multiplying S out,
+//! Z₀ and P₀ are the sum and the marginals of a row without combinations. score(s) = ∏ⱼ πⱼ(sⱼ) ∏ₖ φₖ(s) is the weight
+//! of a combination, and S(y) = 1 + Σₛ wₛ [y = s] is the factor of all combinations. Expanding S gives
 //!
 //! ```text
 //! Z          = Z₀ + Σₛ wₛ score(s)                                        (1)
 //! P(lⱼ = m)  = (Z₀ P₀(lⱼ = m) + Σ_{s: sⱼ = m} wₛ score(s)) / Z             (2)
 //! ```
 //!
-//! A posterior is thus a mixture of that of the rules and of single combinations, and so are its samples. The n best
+//! So a posterior is a mixture of the rules' posterior and of single combinations, and so are its samples. The n best
 //! assignments are among the n best without combinations and the combinations themselves:
 //!
 //! ```text
-//! y neither of them  ⇒  n assignments weigh at least as much as y without S, and S ≥ 1 takes nothing from them    (3)
+//! y neither of them  ⇒  n assignments weigh at least as much as y without S, and S ≥ 1 does not lower their weights (3)
 //! ```
 //!
-//! Every engine answers without combinations; what is here makes it the answer with them. `Enumeration` does without.
-//! Checked in `tests/typical.rs`.
+//! Engines answer without combinations, and this module corrects the answers. `Enumeration` does not use it. Checked
+//! in `tests/typical.rs`.
 
 use std::ops::Range;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::sampler::{draw, exponentiate};
+use super::samples::{draw, exponentiate};
+use crate::assignment::Assignment;
 use crate::label::LabelId;
 use crate::log_space::{divide_positive, multiply_positive};
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable};
 use crate::rule::RuleId;
 
-/// What is left of a sum after so much was taken away has lost digits, and is summed again.
+/// If a difference is below this share of its minuend, it has lost digits and is computed as a sum instead.
 const CANCELED: f64 = 1e-3;
 
-/// A model's combinations, ready to be weighed for many rows.
+/// A model's combinations, prepared for many rows.
 ///
-/// They are kept as differences to the usual category of each label, the one that most of them have, so that
-/// weighing one for a row takes as long as it has unusual categories.
+/// The usual category of a label is the one that most combinations have. Combinations are stored as differences to
+/// it, so a combination takes time proportional to its number of unusual categories.
 pub(crate) struct Typical {
     model: Model,
-    /// The position of each label's usual category among all categories.
+    /// The index of each label's usual category among all categories.
     usual: Vec<usize>,
     entries: Vec<Entry>,
-    /// Positions of the unusual categories of all entries.
+    /// The indices of the unusual categories of all entries.
     unusual: Vec<usize>,
-    /// For each label the entries that have an unusual category of it, in order.
+    /// For each label, the entries with an unusual category of it, in order.
     of_label: Vec<Vec<usize>>,
 }
 
 /// A combination of positive weight.
 struct Entry {
-    /// Its place among the model's combinations.
+    /// Its position among the model's combinations.
     place: usize,
     /// ln w and ln (1 + w).
     log_weight: f64,
@@ -60,7 +61,7 @@ struct Entry {
     unusual: Range<usize>,
 }
 
-/// A row's posterior as a mixture of that of the rules alone and of single combinations.
+/// A row's posterior as a mixture of the rules' posterior and of single combinations.
 pub(crate) struct Mixture {
     /// ln Z.
     pub(crate) log_evidence: f64,
@@ -70,7 +71,7 @@ pub(crate) struct Mixture {
     shares: Vec<f64>,
 }
 
-/// A product as a sum of logarithms that factors of 0 can be taken out of again.
+/// A product as a sum of logarithms. Factors of 0 are counted, so that they can be removed again.
 #[derive(Clone, Copy, Debug, Default)]
 struct LogProduct {
     log: f64,
@@ -78,7 +79,7 @@ struct LogProduct {
 }
 
 impl LogProduct {
-    /// One factor.
+    /// A product of one factor.
     fn new(log_factor: f64) -> Self {
         let is_zero = log_factor == f64::NEG_INFINITY;
         Self { log: if is_zero { 0.0 } else { log_factor }, n_zero: i32::from(is_zero) }
@@ -114,7 +115,7 @@ impl Typical {
                     of_label[label.index()].push(entries.len());
                 }
             }
-            let log_weights = model.rules().iter().map(|rule| rule.log_weight(combination.categories()));
+            let log_weights = model.rules().iter().map(|rule| rule.log_weight_at(combination.categories()));
             entries.push(Entry {
                 place,
                 log_weight: combination.weight().ln(),
@@ -126,12 +127,12 @@ impl Typical {
         Self { model: model.clone(), usual, entries, unusual, of_label }
     }
 
-    /// The posterior of a row, of which the rules alone say that ln Z₀ is `log_rest`.
+    /// The posterior of a row, where `log_rest` is ln Z₀.
     pub(crate) fn mixture(&self, row: &[f64], log_rest: f64) -> Mixture {
         self.mixture_without(row, log_rest, None)
     }
 
-    /// The same where one rule is left out.
+    /// The same without one rule.
     pub(crate) fn mixture_without(&self, row: &[f64], log_rest: f64, rule: Option<RuleId>) -> Mixture {
         if self.entries.is_empty() || log_rest == f64::NEG_INFINITY {
             return Mixture { log_evidence: log_rest, rest: 1.0, shares: Vec::new() };
@@ -147,17 +148,31 @@ impl Typical {
         Mixture { log_evidence: largest + total.ln(), rest: rest / total, shares }
     }
 
-    /// Makes the marginals of the rules alone those of the mixture.
-    pub(crate) fn mix(&self, mixture: &Mixture, marginals: &mut [f64]) {
+    /// Returns the marginals of the mixture, given the masses of the rules, which need not be normalized.
+    pub(crate) fn mixed(&self, mixture: &Mixture, masses: Vec<f64>) -> Vec<f64> {
+        let mut marginals = masses;
+        for label in self.model.label_ids() {
+            let block = &mut marginals[self.model.block(label)];
+            let total: f64 = block.iter().sum();
+            if total > 0.0 {
+                block.iter_mut().for_each(|mass| *mass = divide_positive(*mass, total));
+            }
+        }
+        self.mix(mixture, &mut marginals);
+        marginals
+    }
+
+    /// Converts the marginals of the rules into those of the mixture, in place.
+    fn mix(&self, mixture: &Mixture, marginals: &mut [f64]) {
         if mixture.shares.is_empty() {
             return;
         }
         let masses = self.masses(&mixture.shares);
         for (marginal, mass) in marginals.iter_mut().zip(masses) {
-            // What the rules allow stays possible, however much combinations weigh.
+            // Categories that the rules allow stay possible, however large the weights of combinations are.
             *marginal = multiply_positive(mixture.rest.max(f64::MIN_POSITIVE), *marginal) + mass; // (2)
         }
-        // What is certain is exactly 1.
+        // Certain categories have exactly 1.
         for label in self.model.label_ids() {
             let block = &mut marginals[self.model.block(label)];
             let total: f64 = block.iter().sum();
@@ -167,7 +182,7 @@ impl Typical {
         }
     }
 
-    /// How much of the shares each category has.
+    /// The sum of the shares of each category.
     fn masses(&self, shares: &[f64]) -> Vec<f64> {
         let mut masses = vec![0.0; self.model.n_categories()];
         for (entry, share) in self.entries.iter().zip(shares) {
@@ -185,7 +200,7 @@ impl Typical {
         masses
     }
 
-    /// How much of the shares the usual category of a label has, without a difference.
+    /// The sum of the shares of a label's usual category, computed without a difference.
     fn usual_mass(&self, label: LabelId, shares: &[f64]) -> f64 {
         let mut start = 0;
         let mut mass = 0.0;
@@ -196,9 +211,9 @@ impl Typical {
         mass + shares[start..].iter().sum::<f64>()
     }
 
-    /// ln score(s) of every entry, with one rule left out if asked.
+    /// ln score(s) of every entry, optionally without one rule.
     fn log_scores(&self, row: &[f64], without: Option<RuleId>) -> impl Iterator<Item = f64> {
-        // What each category makes of the product of the usual ones when it takes the place of one of them.
+        // The factor by which each category changes the product of the usual categories.
         let mut changes: Vec<LogProduct> = row.iter().map(|belief| LogProduct::new(belief.ln())).collect();
         let mut usual = LogProduct::default();
         for label in self.model.label_ids() {
@@ -216,11 +231,11 @@ impl Typical {
 
     /// ln φₖ(s) of one rule.
     fn log_rule(&self, entry: &Entry, rule: RuleId) -> LogProduct {
-        LogProduct::new(self.model.rule(rule).log_weight(self.model.typical()[entry.place].categories()))
+        LogProduct::new(self.model.rule(rule).log_weight_at(self.model.typical()[entry.place].categories()))
     }
 
-    /// The `n` best explanations, given the `n` best without combinations, and the ln weight that none of the others
-    /// exceeds without combinations, if that is known.
+    /// The `n` best assignments with combinations. The arguments are the `n` best without combinations and, if known,
+    /// an upper bound on the log weight of all others without combinations.
     pub(crate) fn rerank(
         &self,
         row: &[f64],
@@ -236,27 +251,32 @@ impl Typical {
         let n_found = all.len();
         for place in self.best(row, n) {
             let assignment = self.model.typical()[place].categories();
-            if all[..n_found].iter().all(|it| it.assignment != assignment) {
-                let log_weight = self.model.log_weight(row, assignment);
+            if all[..n_found].iter().all(|it| it.assignment.indices() != assignment) {
+                let log_weight = self.model.log_weight_at(row, assignment);
                 let gap = bound.map(|bound| (bound - log_weight).max(0.0));
-                all.push(MostProbable { assignment: assignment.to_vec(), log_weight, gap, engine });
+                all.push(MostProbable {
+                    assignment: Assignment::from_indices(assignment),
+                    log_weight,
+                    gap,
+                    engine,
+                });
             }
         }
-        // Of equal ones those that were found without combinations come first.
+        // Of equal weights, assignments found without combinations come first.
         all.sort_by(|a, b| b.log_weight.total_cmp(&a.log_weight));
         all.truncate(n); // (3)
         all
     }
 
-    /// An explanation whose weight is that of the rules alone, with the factor of combinations.
+    /// Multiplies the weight of an assignment by the factor of combinations.
     fn with_factor(&self, row: &[f64], found: MostProbable) -> MostProbable {
-        let log_factor = self.model.log_typical(&found.assignment);
-        let log_weight = self.model.log_weight(row, &found.assignment);
+        let log_factor = self.model.log_typical(found.assignment.indices());
+        let log_weight = self.model.log_weight_at(row, found.assignment.indices());
         let gap = found.gap.map(|gap| (gap - log_factor).max(0.0));
         MostProbable { log_weight, gap, ..found }
     }
 
-    /// The places of the `n` combinations of the largest weight, best first; impossible ones are left out.
+    /// The positions of the `n` combinations of largest weight, best first. Impossible ones are omitted.
     fn best(&self, row: &[f64], n: usize) -> Vec<usize> {
         let mut weighed: Vec<(f64, usize)> = self
             .log_scores(row, None)
@@ -273,7 +293,7 @@ impl Typical {
         weighed.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// wₛ score(s) of every combination of the model, the largest 1; all 0 if none is possible.
+    /// wₛ score(s) of every combination of the model, scaled so that the largest is 1; all 0 if none is possible.
     pub(crate) fn weights(&self, row: &[f64]) -> Vec<f64> {
         let mut log_weights = vec![f64::NEG_INFINITY; self.model.typical().len()];
         for (entry, score) in self.entries.iter().zip(self.log_scores(row, None)) {
@@ -283,16 +303,16 @@ impl Typical {
         log_weights
     }
 
-    /// A combination as a sample of the mixture; `None` if the rules alone are to draw it.
+    /// Draws from the mixture: a combination, or `None` if the sample is to be drawn from the rules' posterior.
     pub(crate) fn sample(&self, mixture: &Mixture, rng: &mut ChaCha8Rng) -> Option<Vec<usize>> {
-        // Models without combinations draw as if there were none to be had.
+        // Models without combinations must not consume random numbers here.
         let is_rest = mixture.shares.is_empty() || rng.random::<f64>() >= 1.0 - mixture.rest;
         let entry = if is_rest { None } else { draw(&mixture.shares, rng) }?;
         Some(self.model.typical()[self.entries[entry].place].categories().to_vec())
     }
 }
 
-/// The position of the category that most combinations have, for each label.
+/// For each label, the index of the category that most combinations have.
 fn usual(model: &Model) -> Vec<usize> {
     let mut counts = vec![0; model.n_categories()];
     for combination in model.typical() {

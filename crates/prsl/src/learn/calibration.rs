@@ -1,6 +1,6 @@
 //! Calibrators whose numbers are learned together with the rules.
 
-use crate::calibrate::SMOOTH;
+use crate::calibrator::SMOOTH;
 
 /// How one label's beliefs become trustworthy, in terms of the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use rand_chacha::ChaCha8Rng;
 
 use super::watch::{Watch, never};
 use crate::belief::BeliefMatrix;
-use crate::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
+use crate::calibrate::{CalibrationData, CalibrationMethod};
+use crate::calibrator::Calibrator;
 use crate::error::{Error, Result};
 use crate::label::{Label, LabelId};
 use crate::model::Model;

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::examples::Examples;
 use crate::belief::{BeliefMatrix, BeliefOrigin};
-use crate::calibrate::Calibrate;
+use crate::calibrator::Calibrate;
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::model::Model;

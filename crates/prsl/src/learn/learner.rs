@@ -437,7 +437,7 @@ impl Learner {
         let mut hasher = DefaultHasher::new();
         (env!("CARGO_PKG_VERSION"), format!("{self:?}"), base.to_string()).hash(&mut hasher);
         for examples in rows {
-            let beliefs = (0..examples.n_rows()).flat_map(|row| examples.beliefs().row(row));
+            let beliefs = (0..examples.n_rows()).flat_map(|row| examples.beliefs().values_of(row));
             beliefs.chain(examples.weights()).for_each(|number| number.to_bits().hash(&mut hasher));
             examples.truths().hash(&mut hasher);
         }

@@ -40,7 +40,7 @@ use super::loopy::Loopy;
 use super::sweep::{LANES, Lane, Sweep, dot};
 use super::typical::Typical;
 use super::wide::{Split, Wide};
-use crate::calibrate::Calibrator;
+use crate::calibrator::Calibrator;
 use crate::metrics::IMPOSSIBLE;
 
 /// Everything that stays as it is while the parameters move.

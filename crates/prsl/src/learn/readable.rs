@@ -5,7 +5,8 @@ use super::calibration::Calibration;
 use super::factor::Probability;
 use super::objective::{Problem, Rows};
 use super::typical::Typical;
-use crate::calibrate::{Calibrator, Dirichlet};
+use crate::assignment::Assignment;
+use crate::calibrator::{Calibrator, Dirichlet};
 use crate::combination::Combination;
 use crate::error::Result;
 use crate::label::{CategoryId, LabelId};
@@ -181,7 +182,7 @@ impl Typical {
             let weight = self.log_weight(parameters, at, 0.0).exp();
             Combination::new(
                 format!("{weight:.3e}").parse().expect("a number was written"),
-                s.categories.clone(),
+                Assignment::from_indices(s.categories.clone()),
             )
         };
         let learned = self.combinations.iter().enumerate().filter(|(_, s)| s.fixed.is_none());

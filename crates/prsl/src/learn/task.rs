@@ -22,9 +22,9 @@ use super::sweep::LANES;
 use super::typical::Typical;
 use super::watch::Watch;
 use crate::belief::BeliefOrigin;
-use crate::calibrate::{Calibrate, Calibrator};
+use crate::calibrator::{Calibrate, Calibrator};
 use crate::error::{Error, Result};
-use crate::infer::junction_tree::plan::bytes;
+use crate::infer::limits::bytes;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::rule::{Body, Rule};
@@ -557,7 +557,7 @@ fn silent(model: &Model, rule: &Rule, scope: &[usize]) -> Vec<f64> {
             assignment[label] = entry % size(label);
             entry /= size(label);
         }
-        rule.outcome(&assignment)[0]
+        rule.outcome_at(&assignment)[0]
     });
     silent.collect()
 }
@@ -568,7 +568,7 @@ impl Problem {
         let (mut log_beliefs, mut is_learned) = (Vec::new(), Vec::new());
         let mut calibrated = Vec::new();
         for row in 0..examples.n_rows() {
-            let mut beliefs = examples.beliefs().row(row);
+            let mut beliefs = examples.beliefs().values_of(row);
             for (label, size) in self.tree.sizes.iter().enumerate() {
                 let block = beliefs.split_off(..*size).expect("a belief for every category");
                 let from_classifier =

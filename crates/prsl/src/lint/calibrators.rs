@@ -1,12 +1,12 @@
-//! Which labels are calibrated, and calibrators that turn a classifier round.
+//! Labels with calibrators, and calibrators that reverse a classifier.
 
 use super::Severity;
 use super::report::{Report, decimal};
-use crate::calibrate::Calibrator;
-use crate::text::print::name;
+use crate::calibrator::Calibrator;
+use crate::notation::name;
 
-/// More labels than this are only counted.
-const MOST_LISTED: usize = 20;
+/// Maximum number of labels listed by name. More are only counted.
+const MAX_LISTED: usize = 20;
 
 pub(super) fn check(report: &mut Report<'_>) {
     let model = report.model();
@@ -16,9 +16,9 @@ pub(super) fn check(report: &mut Report<'_>) {
         return;
     }
     let named = |&id| format!("{} {}", name(model.label(id).name()), model.calibrator(id).kind());
-    let mut listed: Vec<String> = calibrated.iter().take(MOST_LISTED).map(named).collect();
-    if calibrated.len() > MOST_LISTED {
-        listed.push(format!("and {} more", calibrated.len() - MOST_LISTED));
+    let mut listed: Vec<String> = calibrated.iter().take(MAX_LISTED).map(named).collect();
+    if calibrated.len() > MAX_LISTED {
+        listed.push(format!("and {} more", calibrated.len() - MAX_LISTED));
     }
     report.add(Severity::Note, "calibrators", 0..0, format!("calibrators: {}", listed.join(", ")));
     for id in calibrated {

@@ -1,13 +1,13 @@
-//! Typical combinations that never count, or speak against a label without saying so, and how many there are.
+//! Checks of typical combinations: those without effect, labels that they exclude unintentionally, and their number.
 
 use super::Severity;
-use super::logic::{evaluation_steps, excludes, is_hard};
 use super::report::Report;
 use crate::combination::Combination;
 use crate::label::LabelId;
+use crate::logic::{evaluation_steps, excludes, is_hard};
 use crate::rule::RuleId;
 
-/// Steps that comparing combinations with hard rules may take.
+/// Maximum number of steps for comparing combinations with hard rules.
 const MAX_STEPS: u64 = 20_000_000;
 
 /// Runs all of these checks.
@@ -35,7 +35,8 @@ pub(super) fn check(report: &mut Report<'_>) {
         );
         report.add(Severity::Note, "not-checked", 0..0, message);
     }
-    // Rare labels are in no combination either, but they have a classifier that tells.
+    // Labels with a classifier are not reported: rare labels may be in no combination, but the classifier detects
+    // them.
     let is_never_named = |id: &LabelId| {
         let label = model.label(*id);
         let is_named = |combination: &Combination| combination.categories()[id.index()] == 0;
@@ -46,7 +47,7 @@ pub(super) fn check(report: &mut Report<'_>) {
     }
 }
 
-/// How many there are.
+/// Reports the number of combinations.
 pub(super) fn count(report: &mut Report<'_>) {
     let typical = report.model().typical();
     let message = match typical {
@@ -54,7 +55,7 @@ pub(super) fn count(report: &mut Report<'_>) {
         [_] => "one combination is typical".to_owned(),
         many => {
             let largest = many.iter().map(Combination::weight).fold(0.0, f64::max);
-            let largest = crate::text::print::number(largest);
+            let largest = crate::notation::number(largest);
             format!("{} combinations are typical, the largest weight is {largest}", many.len())
         }
     };

@@ -1,33 +1,30 @@
-//! The exact engines, compiled when they are first needed.
+//! Exact engines, compiled when first needed.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::formula::Formula;
-use crate::infer::choice::marginal_reason;
+use crate::infer::engines::marginal_reason;
 use crate::infer::{JunctionTree, Limits, MaxProductTree};
 use crate::label::Label;
 use crate::model::Model;
 use crate::posterior::MostProbable;
 use crate::rule::{Body, Rule, RuleId};
 
-/// Multiply-adds up to which inference decides what the search for contradictions left open: about a second.
+/// Maximum multiply-adds for deciding by inference what the SAT solver left open. They take about a second.
 const MAX_WORK: f64 = 5e8;
-/// Multiply-adds of all runs, one for each rule, that it takes to tell which rules contradict each other. They run in logarithms,
-/// which take about twenty times as long.
-const MAX_CONFLICT_WORK: f64 = 5e7;
 
 pub(super) struct Engine<'m> {
     model: &'m Model,
     limits: Limits,
     sum: OnceCell<Result<JunctionTree>>,
     max: OnceCell<Result<MaxProductTree>>,
-    /// Of the hard rules alone.
+    /// A junction tree of the hard rules alone.
     hard: OnceCell<Result<JunctionTree>>,
 }
 
-/// Beliefs that exclude nothing.
+/// Beliefs that exclude no category.
 fn uniform(model: &Model) -> Vec<f64> {
     let belief = |label: &Label| vec![1.0 / label.n_categories() as f64; label.n_categories()];
     model.labels().iter().flat_map(belief).collect()
@@ -38,18 +35,18 @@ impl<'m> Engine<'m> {
         Self { model, limits, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
     }
 
-    /// Which engine suits the model and why, in words.
+    /// The chosen engine and the reason for the choice, as a sentence.
     pub(super) fn reason(&self) -> Result<String> {
         let sum = self.sum();
         marginal_reason(sum.as_ref().map(|sum| sum.cost()), self.limits)
     }
 
-    /// The marginals of a row: a number per category, in the model's order.
+    /// The marginals of a row, one number per category in the model's order.
     pub(super) fn marginals(&self, row: &[f64]) -> Result<Vec<f64>> {
         Ok(self.sum()?.infer_row(row)?.marginals().to_vec())
     }
 
-    /// The probability of a formula: the share of Z that is left with the formula as one more rule, without exceptions.
+    /// The probability of a formula: Z with the formula as an additional hard rule, divided by Z.
     pub(super) fn probability(&self, row: &[f64], formula: &Formula) -> Result<f64> {
         let log_sum = self.sum()?.infer_row(row)?.log_evidence();
         let rule = Rule::new(1.0, Body::Formula(formula.clone()));
@@ -61,7 +58,7 @@ impl<'m> Engine<'m> {
         }
     }
 
-    /// A most probable explanation of a row.
+    /// A most probable assignment of a row.
     pub(super) fn best(&self, row: &[f64]) -> Result<MostProbable> {
         let engine = self.max()?;
         engine.best_row(row).ok_or_else(|| match self.sum() {
@@ -70,8 +67,8 @@ impl<'m> Engine<'m> {
         })
     }
 
-    /// For every category whether some hard rules leave it possible; all are impossible if nothing is possible. `None` if that is
-    /// too costly.
+    /// Whether these hard rules allow each category; all `false` if they contradict each other. `None` if that is too
+    /// costly.
     pub(super) fn possibilities(&self, hard: &[RuleId]) -> Option<Vec<bool>> {
         let tree = self.hard_tree(hard)?;
         if tree.cost().multiply_adds > MAX_WORK {
@@ -82,19 +79,7 @@ impl<'m> Engine<'m> {
         Some(answer.masses.iter().map(|&mass| is_possible && mass > 0.0).collect())
     }
 
-    /// Some of the hard rules, which leave nothing possible, that already do so; `None` if that is too costly.
-    pub(super) fn conflict(&self, hard: &[RuleId]) -> Option<Vec<RuleId>> {
-        let tree = self.hard_tree(hard)?;
-        if tree.cost().multiply_adds * hard.len() as f64 > MAX_CONFLICT_WORK {
-            return None;
-        }
-        let own = tree.conflict(&uniform(self.model));
-        // Rules are counted without the others.
-        let is_same = tree.model().rules().len() == self.model.rules().len();
-        Some(if is_same { own } else { own.into_iter().map(|rule| hard[rule.index()]).collect() })
-    }
-
-    /// A tree of these rules alone, so that nothing soft can be so small that it looks impossible.
+    /// A junction tree of these rules alone. Without soft rules, small weights cannot underflow to 0.
     fn hard_tree(&self, hard: &[RuleId]) -> Option<&JunctionTree> {
         if hard.len() == self.model.rules().len() {
             return self.sum().ok();

@@ -1,4 +1,4 @@
-//! Whether the model does what its author expects, and what finding that out costs.
+//! Checks of the author's expectations, and the engine used for them.
 
 use super::engine::Engine;
 use super::report::Report;
@@ -8,9 +8,9 @@ use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation};
 use crate::formula::Atom;
 use crate::label::CategoryId;
-use crate::text::print;
+use crate::syntax::print;
 
-/// Explanations whose log weights differ by less are equally probable, as far as rounding can tell.
+/// Difference of log weights up to which assignments are equally probable. It is larger than rounding errors.
 const TIE: f64 = 1e-9;
 
 /// Runs all of these checks.
@@ -45,7 +45,7 @@ fn add<'r>(
     report.add(severity, code, report.document().expectation_span(expectation), message)
 }
 
-/// What went wrong, if anything did; an error if it could not be found out.
+/// The failure of an expectation, if any; an error if it could not be checked.
 fn failure(
     report: &Report<'_>,
     engine: &Engine<'_>,
@@ -59,7 +59,7 @@ fn failure(
             let found = engine.probability(&row, formula)?;
             Ok((!comparison.admits(found)).then(|| telling(found, *comparison)))
         }
-        Condition::Mpe(atoms) => explanation(report, engine, &row, atoms),
+        Condition::Mpe(atoms) => mpe(report, engine, &row, atoms),
     };
     match outcome {
         Ok(found) => {
@@ -72,7 +72,7 @@ fn failure(
     }
 }
 
-/// The marginal that was found, if the comparison does not admit it.
+/// The marginal, if it violates the comparison.
 fn marginal(
     report: &Report<'_>,
     engine: &Engine<'_>,
@@ -86,7 +86,7 @@ fn marginal(
     Ok((!comparison.admits(found)).then(|| telling(found, comparison)))
 }
 
-/// A number with as many digits as it takes to see that the comparison does not admit it.
+/// Formats a number with enough digits to show that it violates the comparison.
 fn telling(number: f64, comparison: Comparison) -> String {
     (4..17)
         .map(|digits| format!("{number:.digits$}"))
@@ -94,9 +94,9 @@ fn telling(number: f64, comparison: Comparison) -> String {
         .unwrap_or_else(|| format!("{number:?}"))
 }
 
-/// What the most probable explanation has instead, unless it agrees with all atoms; of several equally probable
-/// ones, any may agree.
-fn explanation(
+/// The categories of the most probable assignment, unless it satisfies all atoms. If several assignments are equally
+/// probable, one of them has to.
+fn mpe(
     report: &Report<'_>,
     engine: &Engine<'_>,
     row: &[f64],
@@ -104,7 +104,7 @@ fn explanation(
 ) -> Result<Option<String>, Error> {
     let model = report.model();
     let best = engine.best(row)?;
-    let meets = |atom: &Atom| atom.contains(CategoryId::new(best.assignment[atom.label().index()]));
+    let meets = |atom: &Atom| atom.contains(best.assignment.category(atom.label()));
     if atoms.iter().all(meets) {
         return Ok(None);
     }
@@ -122,14 +122,14 @@ fn explanation(
     let found: Vec<String> = atoms
         .iter()
         .map(|atom| {
-            let category = CategoryId::new(best.assignment[atom.label().index()]);
+            let category = best.assignment.category(atom.label());
             format!("`{}`", print::atom(report.names(), &Atom::new(atom.label(), category)))
         })
         .collect();
     Ok(Some(found.join(", ")))
 }
 
-/// What an expectation demands: "`overhead` > 0.6", "`overhead`, `standing` in the most probable explanation".
+/// An expectation in words: "`overhead` > 0.6", "`overhead`, `standing` in the most probable assignment".
 fn wanted(report: &Report<'_>, expectation: &Expectation) -> String {
     let name = |atom: &Atom| print::atom(report.names(), atom);
     match &expectation.condition {
@@ -142,7 +142,7 @@ fn wanted(report: &Report<'_>, expectation: &Expectation) -> String {
         }
         Condition::Mpe(atoms) => {
             let atoms: Vec<_> = atoms.iter().map(|atom| format!("`{}`", name(atom))).collect();
-            format!("{} in the most probable explanation", atoms.join(", "))
+            format!("{} in the most probable assignment", atoms.join(", "))
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What is questionable about a model that is well formed: rules that contradict each other, say nothing, or say it
-//! twice, combinations that never count, and expectations that fail.
+//! Checks of well-formed models: contradictory rules, rules without effect, duplicates, combinations without effect,
+//! and failed expectations.
 //!
 //! ```
 //! use prsl::Document;
@@ -23,12 +23,10 @@ mod calibrators;
 mod combinations;
 mod engine;
 mod expectations;
-pub(crate) mod logic;
 mod probabilities;
 mod report;
 mod rules;
 mod shape;
-mod solver;
 mod table;
 mod undecided;
 mod witnesses;
@@ -37,7 +35,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-use crate::diagnostic::Diagnostic;
+pub use crate::diagnostic::{Diagnostic, Diagnostics, nearest};
 use crate::infer::Limits;
 use crate::text::Document;
 use engine::Engine;
@@ -45,15 +43,16 @@ use report::Report;
 use rules::Checked;
 pub(crate) use table::Table;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Severity {
-    /// The model cannot be meant like this.
+    /// The model cannot be intended like this.
     Error,
-    /// The model is probably not meant like this.
+    /// The model is probably not intended like this.
     Warning,
-    /// Worth knowing, and nothing wrong with it.
+    /// Information; nothing is wrong.
     Note,
 }
 
@@ -68,48 +67,49 @@ impl Severity {
     }
 }
 
-/// One thing that is questionable about a model.
+/// A result of the checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What kind of finding it is, in kebab case: `duplicate-rule`.
+    /// The kind of finding in kebab case, such as `duplicate-rule`.
     pub code: &'static str,
-    /// Bytes of the document's source that it is about; empty if it is about the whole model.
+    /// Byte range in the document's source; empty if the finding is about the whole model.
     pub span: Range<usize>,
     /// Line of the span's start, from 1.
     pub line: usize,
     /// Column of the span's start in characters, from 1.
     pub column: usize,
-    /// What was found: a sentence in lower case without a full stop.
+    /// The message: a sentence in lower case without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
-    /// Other places that have to do with it.
+    /// Other places that are relevant.
     pub related: Vec<Related>,
 }
 
-/// A place that has to do with a finding.
+/// A place in the document that is relevant to a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Related {
-    /// Bytes of the document's source.
+    /// Byte range in the document's source.
     pub span: Range<usize>,
     /// Line of the span's start, from 1.
     pub line: usize,
     /// Column of the span's start in characters, from 1.
     pub column: usize,
-    /// What the place has to do with the finding.
+    /// The relevance of the place.
     pub message: String,
 }
 
 impl Finding {
-    /// Whether somebody should act on it; notes only inform.
+    /// Whether it is an error or a warning, not just a note.
     pub fn counts(&self) -> bool {
         self.severity != Severity::Note
     }
 
-    /// The finding with its lines of `source` and carets, as compilers show it.
+    /// Renders the finding with its lines of `source` and carets, as compilers do.
     ///
     /// ```
     /// use prsl::{Document, lint};
@@ -144,7 +144,7 @@ impl Finding {
     }
 }
 
-/// Everything questionable about a model, in order of position; notes about the whole model come last.
+/// Runs all checks of a model. Findings are in order of position; notes about the whole model come last.
 ///
 /// ```
 /// use prsl::{Document, lint};
@@ -164,7 +164,7 @@ pub fn check(document: &Document) -> Vec<Finding> {
     check_within(document, Limits::default())
 }
 
-/// The same with so much memory for inference: an expectation that takes more is not checked.
+/// The same with a memory limit for inference. Expectations that need more are not checked.
 ///
 /// ```
 /// use prsl::{Document, Limits, lint};
@@ -184,8 +184,8 @@ pub fn check_within(document: &Document, limits: Limits) -> Vec<Finding> {
     report.into_findings()
 }
 
-/// Everything that is found without inference: no expectations, and nothing about what inference costs. For large
-/// models this is much faster.
+/// Runs all checks that need no inference: no expectations, and no note about the cost of inference. For large models
+/// this is much faster.
 ///
 /// ```
 /// use prsl::{Document, lint};

@@ -1,4 +1,4 @@
-//! Rules whose probability says nothing or the opposite, and labels that nothing is said about.
+//! Checks of probabilities: rules without effect, rules better stated as their negation, and labels without any rule.
 
 use super::Severity;
 use super::report::{Report, decimal};
@@ -6,12 +6,12 @@ use crate::diagnostic::shortened;
 use crate::formula::Node;
 use crate::label::LabelId;
 use crate::rule::{Body, RuleId};
-use crate::text::print;
+use crate::syntax::print;
 
-/// How many names a message lists.
+/// Maximum number of names in a message.
 const LISTED: usize = 5;
 
-/// Runs all of these checks; a rule that is always true or never has been reported already.
+/// Runs these checks. Constant rules are skipped, because they have been reported already.
 pub(super) fn check(report: &mut Report<'_>, constant: &[bool]) {
     for rule in report.model().rule_ids().filter(|rule| !constant[rule.index()]) {
         probability(report, rule);
@@ -51,7 +51,7 @@ fn probability(report: &mut Report<'_>, rule: RuleId) {
     }
 }
 
-/// The opposite of a rule's formula, as one would write it.
+/// The negation of a rule's formula, in its usual notation.
 fn negation(report: &Report<'_>, rule: RuleId) -> Option<String> {
     let Body::Formula(formula) = report.model().rule(rule).body() else { return None };
     let nodes = formula.nodes();
@@ -68,7 +68,7 @@ fn negation(report: &Report<'_>, rule: RuleId) -> Option<String> {
 
 fn unused_labels(report: &mut Report<'_>) {
     let model = report.model();
-    // A combination speaks about every label.
+    // A combination has a category for every label.
     let mut used = vec![!model.typical().is_empty(); model.labels().len()];
     for label in model.rules().iter().flat_map(|rule| rule.scope()) {
         used[label.index()] = true;

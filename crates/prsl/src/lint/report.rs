@@ -1,4 +1,4 @@
-//! The findings so far, and the words that all of them use.
+//! The findings so far, and their common phrases.
 
 use std::ops::Range;
 
@@ -7,12 +7,13 @@ use crate::diagnostic::shortened;
 use crate::model::Model;
 use crate::names::Names;
 use crate::rule::RuleId;
-use crate::text::{self, Document};
+use crate::syntax::print;
+use crate::text::Document;
 
 pub(super) struct Report<'d> {
     document: &'d Document,
-    names: Names<'d>,
-    /// Where the lines of the source begin.
+    names: &'d Names,
+    /// The offsets at which the lines of the source begin.
     lines: Vec<usize>,
     findings: Vec<Finding>,
 }
@@ -21,7 +22,7 @@ impl<'d> Report<'d> {
     pub(super) fn new(document: &'d Document) -> Self {
         let newlines = document.source().match_indices('\n').map(|(newline, _)| newline + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
-        Self { document, names: Names::new(document.model().labels()), lines, findings: Vec::new() }
+        Self { document, names: document.model().names(), lines, findings: Vec::new() }
     }
 
     pub(super) fn model(&self) -> &'d Model {
@@ -32,11 +33,11 @@ impl<'d> Report<'d> {
         self.document
     }
 
-    pub(super) fn names(&self) -> &Names<'d> {
-        &self.names
+    pub(super) fn names(&self) -> &'d Names {
+        self.names
     }
 
-    /// Adds a finding, to be completed by the caller.
+    /// Adds a finding. The caller may add advice and related places.
     pub(super) fn add(
         &mut self,
         severity: Severity,
@@ -66,10 +67,10 @@ impl<'d> Report<'d> {
         Related { span, line, column, message: message.into() }
     }
 
-    /// The rule by its name or its text, in backticks.
+    /// The rule's name or text, in backticks.
     pub(super) fn quoted(&self, rule: RuleId) -> String {
         let rule = self.model().rule(rule);
-        let text = rule.name().map_or_else(|| text::print::body(&self.names, rule.body()), str::to_owned);
+        let text = rule.name().map_or_else(|| print::body(self.names, rule.body()), str::to_owned);
         format!("`{}`", shortened(&text))
     }
 
@@ -102,9 +103,9 @@ impl<'d> Report<'d> {
     }
 }
 
-/// A probability as people would write it, without the noise of binary fractions.
+/// A probability rounded to hide binary fractions.
 pub(super) fn decimal(number: f64) -> String {
     let rounded: f64 = format!("{number:.12}").parse().expect("a printed number can be read");
     let shown = if rounded == 0.0 || rounded == 1.0 { number } else { rounded };
-    text::print::number(shown)
+    print::number(shown)
 }

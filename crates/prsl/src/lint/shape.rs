@@ -1,4 +1,4 @@
-//! What can be seen from how a formula is written: categories of one label that are to hold together, and chained implications.
+//! Checks of a formula's syntax: conjunctions of categories of one label, and chained implications.
 
 use std::collections::HashMap;
 
@@ -8,9 +8,9 @@ use crate::diagnostic::shortened;
 use crate::formula::{Atom, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 use crate::rule::RuleId;
-use crate::text::{self, print};
+use crate::syntax::{self, print};
 
-/// Runs all of these checks; a rule that is always true or never has been reported already.
+/// Runs these checks. Constant rules are skipped, because they have been reported already.
 pub(super) fn check(report: &mut Report<'_>, constant: &[bool]) {
     let model = report.model();
     for rule in model.rule_ids() {
@@ -22,7 +22,7 @@ pub(super) fn check(report: &mut Report<'_>, constant: &[bool]) {
     }
 }
 
-/// `half -> parked & driving`: a part that never holds because a label has one category at a time.
+/// `half -> parked & driving`: a conjunction that never holds, because a label has one category at a time.
 fn exclusive_categories(report: &mut Report<'_>, rule: RuleId, formula: &Formula) {
     let conjunctions = formula.nodes().iter().filter_map(|node| match node {
         Node::And(children) => Some(children),
@@ -41,9 +41,9 @@ fn exclusive_categories(report: &mut Report<'_>, rule: RuleId, formula: &Formula
     finding.help = Some(format!("write `{either}` if either is meant, or remove what excludes the others"));
 }
 
-/// The literals of a conjunction that leave their label no category.
+/// The literals of a conjunction that exclude all categories of a label.
 fn exclusive(report: &Report<'_>, formula: &Formula, children: &[NodeId]) -> Option<(LabelId, Vec<NodeId>)> {
-    // What each label has left, and the literals that say so.
+    // For each label, the literals about it and the remaining categories.
     let mut left: HashMap<LabelId, (Vec<NodeId>, Vec<CategoryId>)> = HashMap::new();
     for &id in children {
         let Some((atom, holds)) = literal(formula, id) else { continue };
@@ -59,7 +59,7 @@ fn exclusive(report: &Report<'_>, formula: &Formula, children: &[NodeId]) -> Opt
     None
 }
 
-/// An atom, and whether it is to hold, if the node is one or the negation of one.
+/// The atom of a literal, and whether it is positive.
 fn literal(formula: &Formula, id: NodeId) -> Option<(&Atom, bool)> {
     match &formula.nodes()[id.index()] {
         Node::Atom(atom) => Some((atom, true)),
@@ -71,7 +71,7 @@ fn literal(formula: &Formula, id: NodeId) -> Option<(&Atom, bool)> {
     }
 }
 
-/// `a -> b -> c`, which is `a -> (b -> c)`, where `(a -> b) -> c` may be meant.
+/// `a -> b -> c` means `a -> (b -> c)`, but `(a -> b) -> c` may be intended.
 fn chained_implications(report: &mut Report<'_>, rule: RuleId, formula: &Formula) {
     let nodes = formula.nodes();
     let is_chain = |node: &&Node| match node {
@@ -81,7 +81,7 @@ fn chained_implications(report: &mut Report<'_>, rule: RuleId, formula: &Formula
     };
     let Some(chain) = nodes.iter().rev().find(is_chain) else { return };
     let source = &report.document().source()[report.document().rule_span(rule)];
-    if !text::parse::chains_implications(&crate::json::formula_source(source)) {
+    if !syntax::chains_implications(&crate::json::formula_source(source)) {
         return;
     }
     let part = |id: NodeId| {

@@ -1,4 +1,4 @@
-//! What the search for contradictions left open: decided by exact inference where that is affordable, reported otherwise.
+//! Questions that the SAT solver left open: decided by exact inference if that is affordable, and otherwise reported.
 
 use super::Severity;
 use super::engine::Engine;
@@ -6,9 +6,9 @@ use super::report::Report;
 use super::rules::{Checked, report_contradiction, report_impossible};
 use crate::formula::Atom;
 use crate::label::{CategoryId, LabelId};
-use crate::text::print;
+use crate::syntax::print;
 
-/// Decides what is open by inference, if there is an engine, and reports the rest.
+/// Decides open questions by inference, if there is an engine, and reports the rest.
 pub(super) fn report(report: &mut Report<'_>, checked: Checked, engine: Option<&Engine<'_>>) {
     let open = checked.open;
     let is_new = |place: &usize| !open.impossible.contains(place);
@@ -19,7 +19,7 @@ pub(super) fn report(report: &mut Report<'_>, checked: Checked, engine: Option<&
             open.categories
         };
         match engine.and_then(|engine| engine.possibilities(&checked.hard)) {
-            Some(possible) => decided(report, &checked.hard, engine, &possible, &categories),
+            Some(possible) => decided(report, &checked.hard, &possible, &categories),
             None if open.contradiction => {
                 contradiction(report, checked.hard.len(), open.steps, engine.is_some())
             }
@@ -38,17 +38,10 @@ pub(super) fn report(report: &mut Report<'_>, checked: Checked, engine: Option<&
     }
 }
 
-/// What inference says: for each category whether it is possible.
-fn decided(
-    report: &mut Report<'_>,
-    hard: &[crate::rule::RuleId],
-    engine: Option<&Engine<'_>>,
-    possible: &[bool],
-    categories: &[usize],
-) {
+/// Reports the results of inference, where `possible` tells which categories are possible.
+fn decided(report: &mut Report<'_>, hard: &[crate::rule::RuleId], possible: &[bool], categories: &[usize]) {
     if !possible.contains(&true) {
-        let rules = engine.and_then(|engine| engine.conflict(hard)).unwrap_or_else(|| hard.to_vec());
-        return report_contradiction(report, &rules);
+        return report_contradiction(report, hard);
     }
     let model = report.model();
     let is_open = |place: &usize| categories.binary_search(place).is_ok();

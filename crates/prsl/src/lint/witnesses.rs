@@ -1,8 +1,8 @@
-//! What assignments that satisfy the hard rules show, so that nobody has to ask: which categories are possible, which rules are
-//! open, and which hard rules exclude something that no other one does.
+//! Facts that satisfying assignments prove without the SAT solver: possible categories, undecided rules, and
+//! necessary hard rules.
 
-use super::logic::{Truth, evaluation_steps, excludes};
 use crate::label::LabelId;
+use crate::logic::{Truth, evaluation_steps, excludes};
 use crate::model::Model;
 use crate::rule::RuleId;
 
@@ -10,17 +10,17 @@ pub(super) struct Witnesses<'m> {
     model: &'m Model,
     /// Whether a rule is one of the hard rules that all assignments satisfy.
     is_hard: Vec<bool>,
-    /// The rules that speak about each label.
+    /// The rules about each label.
     rules_of: Vec<Vec<RuleId>>,
-    /// Rules that need not be true.
+    /// Rules that are not certain in some assignment.
     pub(super) uncertain: Vec<bool>,
-    /// Rules that may be true.
+    /// Rules that are possible in some assignment.
     pub(super) possible: Vec<bool>,
-    /// Categories, counted over all labels, that are present in one of the assignments.
+    /// Categories, by their index among all labels, that are present in some assignment.
     pub(super) present: Vec<bool>,
-    /// Hard rules without which more would be possible.
+    /// Hard rules that are necessary: without them, more assignments are possible.
     pub(super) needed: Vec<bool>,
-    /// Steps that looking has taken.
+    /// Number of steps taken.
     steps: u64,
 }
 
@@ -47,8 +47,8 @@ impl<'m> Witnesses<'m> {
         }
     }
 
-    /// Takes an assignment that satisfies the hard rules, and others that differ from it step by step. Returns the steps that this
-    /// took, at most about as many as are left.
+    /// Adds an assignment that satisfies the hard rules, and others reached from it by changing one label at a time.
+    /// Returns the number of steps, which is at most about `left`.
     pub(super) fn add(&mut self, mut assignment: Vec<usize>, left: u64) -> u64 {
         self.steps = 0;
         for (label, &category) in assignment.iter().enumerate() {
@@ -56,9 +56,9 @@ impl<'m> Witnesses<'m> {
             self.present[place] = true;
         }
         for rule in self.model.rule_ids() {
-            self.look(rule, &assignment);
+            self.observe(rule, &assignment);
         }
-        // Chains of implications are followed in one direction or the other.
+        // Both directions, so that chains of implications are followed either way.
         let n_labels = assignment.len();
         for label in (0..n_labels).chain((0..n_labels).rev()) {
             if self.steps > left {
@@ -69,7 +69,7 @@ impl<'m> Witnesses<'m> {
         self.steps
     }
 
-    /// Tries the other categories of a label, and keeps the last of them that is new and breaks no rule.
+    /// Tries the other categories of a label. Keeps the last one that is new and violates no rule.
     fn vary(&mut self, label: usize, assignment: &mut [usize]) {
         let before = assignment[label];
         let mut kept = before;
@@ -87,7 +87,7 @@ impl<'m> Witnesses<'m> {
                         kept = category;
                     }
                     for index in 0..self.rules_of[label].len() {
-                        self.look(self.rules_of[label][index], assignment);
+                        self.observe(self.rules_of[label][index], assignment);
                     }
                 }
                 [rule] => self.needed[rule.index()] = true,
@@ -115,8 +115,8 @@ impl<'m> Witnesses<'m> {
         broken
     }
 
-    /// What an assignment makes of a rule, unless that is known.
-    fn look(&mut self, rule: RuleId, assignment: &[usize]) {
+    /// Evaluates a rule under an assignment, unless the result is already known.
+    fn observe(&mut self, rule: RuleId, assignment: &[usize]) {
         let index = rule.index();
         if self.uncertain[index] && self.possible[index] {
             return;

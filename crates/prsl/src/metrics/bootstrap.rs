@@ -1,4 +1,4 @@
-//! Scores of resampled rows: many samples side by side, from what each row contributes.
+//! Bootstrap intervals: scores of resampled rows, several samples side by side.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -7,19 +7,19 @@ use rayon::prelude::*;
 use super::evaluation::{Evaluation, Row};
 use super::{CALIBRATION_BINS, Metric, N_METRICS, reliability};
 
-/// How intervals are found: rows are drawn again with replacement, as many as there are, and scored.
+/// Settings of the bootstrap: rows are resampled with replacement and scored again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bootstrap {
-    /// How often.
+    /// The number of replicates.
     pub replicates: usize,
-    /// The share of the replicates whose scores lie in the interval.
+    /// The coverage: the share of replicates whose scores lie in the interval.
     pub confidence: f64,
     /// Another seed draws other rows.
     pub seed: u64,
 }
 
 impl Default for Bootstrap {
-    /// A thousand times, for intervals of 95 %.
+    /// 1,000 replicates and 95 % intervals.
     fn default() -> Self {
         Self { replicates: 1000, confidence: 0.95, seed: 1 }
     }
@@ -32,17 +32,17 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Lower and upper end; `None` where there is no score.
+    /// Lower and upper end; `None` if there is no score.
     pub fn get(&self, metric: Metric) -> Option<[f64; 2]> {
         self.values[metric as usize]
     }
 }
 
-/// Samples that are scored side by side.
+/// Number of samples that are scored side by side.
 pub(super) const LANES: usize = 16;
-/// A number for each of them.
+/// A number for each of these samples.
 pub(super) type Lanes = [f64; LANES];
-/// All scores of each of them.
+/// All scores of each of these samples.
 type Values = [[Option<f64>; N_METRICS]; LANES];
 
 pub(super) fn intervals(evaluation: &Evaluation, settings: &Bootstrap) -> Intervals {
@@ -94,7 +94,7 @@ impl Orders {
     }
 }
 
-/// All scores, with each row counted as often as its weight says.
+/// All scores, with rows weighted by how often they were drawn.
 pub(super) fn values(evaluation: &Evaluation, orders: &Orders, weights: &[Lanes]) -> Values {
     let mean = |value: &dyn Fn(&Row) -> Option<f64>| {
         ratios(evaluation, weights, &|row| value(row).map(|value| [value, 1.0]))
@@ -216,7 +216,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (n > 0).then(|| sum / f64::from(n))
 }
 
-/// The value below which a share of the sorted values lies, linear between two of them; `None` of nothing.
+/// The quantile of sorted values, with linear interpolation; `None` if there are no values.
 fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let position = share * sorted.len().checked_sub(1)? as f64;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);

@@ -1,29 +1,29 @@
-//! Predictions beside truths, row by row.
+//! Compares predictions with truths, row by row.
 
 use super::bootstrap::{self, Lanes, Orders};
 use super::likelihood::{joint_log_likelihoods, known, label_log_likelihoods};
 use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, Truth, check_count, check_truths};
 use crate::belief::{BeliefMatrix, check_length};
 use crate::error::Result;
-use crate::infer::{ExplanationEngine, Limits, LoopySettings, MarginalEngine, SearchLimits};
+use crate::infer::Engines;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable, Posteriors};
 
-/// What was predicted for some rows.
+/// Predictions for some rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Predictions<'a> {
     /// The marginals of every row.
     pub posteriors: &'a Posteriors,
-    /// The most probable explanation of every row, `None` where it is impossible; without any there is no joint accuracy by it.
+    /// The most probable explanation of every row, `None` for an impossible row; needed for the joint accuracy.
     pub best: Option<&'a [Option<MostProbable>]>,
-    /// What [`joint_log_likelihoods`] says; without it there is no joint log-likelihood.
+    /// The result of [`joint_log_likelihoods`]; needed for the joint log-likelihood.
     pub joint: Option<&'a [Option<f64>]>,
-    /// What [`label_log_likelihoods`] says; without it the marginals are taken, and those that are too small for a number count as 0.
+    /// The result of [`label_log_likelihoods`]; without it the marginals are used, where underflow counts as 0.
     pub labels: Option<&'a [Vec<Option<f64>>]>,
 }
 
-/// Predictions beside truths: collects what rows contribute to the scores, a few numbers per row and class.
+/// Compares predictions with truths. Stores a few numbers per row and class, from which all scores are computed.
 ///
 /// ```
 /// use prsl::metrics::{Bootstrap, Evaluation, Metric};
@@ -49,20 +49,20 @@ pub struct Evaluation {
     n_rows: usize,
     not_converged: usize,
     impossible: usize,
-    /// For every category its class, if it is one.
+    /// For every category its class, if it has one.
     pub(super) class_of: Vec<Option<usize>>,
     /// For every class its label.
     pub(super) label_of: Vec<usize>,
     pub(super) n_classes: usize,
-    /// The rows that count.
+    /// The rows with a known truth.
     pub(super) rows: Vec<Row>,
-    /// For every row and label, as places among all categories of the model.
+    /// For every row and label, as positions among all categories of the model.
     pub(super) cells: Vec<Cell>,
-    /// For every row and class; NaN where the truth is unknown, or nothing is possible.
+    /// For every row and class; NaN if the truth is unknown or the row is impossible.
     pub(super) probabilities: Vec<f64>,
 }
 
-/// What a row contributes.
+/// The contribution of a row.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) best_is_right: Option<bool>,
@@ -81,7 +81,7 @@ pub(super) struct Cell {
 }
 
 impl Evaluation {
-    /// No rows yet. The engine is the one that gives the marginals.
+    /// An evaluation without rows. `engine` is the engine of the marginals.
     pub fn new(model: &Model, engine: Engine) -> Self {
         let (class_of, label_of) = classes(model);
         Self {
@@ -99,12 +99,12 @@ impl Evaluation {
         }
     }
 
-    /// Predicts with the engines that suit the model, and compares.
+    /// Predicts with the engines chosen for the model, and compares with the truths.
     pub fn of(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Self> {
-        let limits = Limits::default();
-        let engine = MarginalEngine::compile(model, limits, LoopySettings::default())?;
-        let best = ExplanationEngine::compile(model, limits, SearchLimits::default())?.best_batch(rows);
-        let posteriors = engine.infer_batch(rows);
+        let engines = Engines::new(model);
+        let engine = engines.marginals()?;
+        let best = engines.assignments()?.best_batch(rows)?;
+        let posteriors = engine.infer_batch(rows)?;
         let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
         let joint = joint_log_likelihoods(rows, truths, &posteriors, infer)?;
         let labels = label_log_likelihoods(rows, truths, &posteriors, infer)?;
@@ -114,7 +114,7 @@ impl Evaluation {
         Ok(evaluation)
     }
 
-    /// Adds rows: none of them if there is not one of everything for each, or a truth is no category of its label.
+    /// Adds rows. Adds none if the inputs have different lengths, or if a truth is not a category of its label.
     pub fn add(&mut self, predictions: Predictions<'_>, truths: &[Truth]) -> Result<()> {
         let Predictions { posteriors, best, joint, labels } = predictions;
         let n_rows = posteriors.n_rows();
@@ -146,12 +146,12 @@ impl Evaluation {
         }
     }
 
-    /// The intervals in which the scores lie, were other rows drawn from where these come from.
+    /// Bootstrap intervals of the scores.
     pub fn intervals(&self, settings: &Bootstrap) -> Intervals {
         bootstrap::intervals(self, settings)
     }
 
-    /// How many labels there are.
+    /// The number of labels.
     pub(super) fn n_labels(&self) -> usize {
         self.model.labels().len()
     }
@@ -171,8 +171,9 @@ impl Evaluation {
             return;
         }
         let cells = self.row_cells(marginals, truth);
-        let is_right =
-            |best: &MostProbable| known(truth).all(|(label, c)| best.assignment.get(label) == Some(&c));
+        let is_right = |best: &MostProbable| {
+            known(truth).all(|(label, c)| best.assignment.indices().get(label) == Some(&c))
+        };
         let n_known = known(truth).count();
         let n_right =
             cells.iter().filter(|cell| cell.truth.is_some() && cell.truth == cell.predicted).count();
@@ -219,13 +220,13 @@ impl Evaluation {
         }
     }
 
-    /// The place of a label's category among all categories.
+    /// The position of a label's category among all categories.
     fn place(&self, (label, category): (usize, usize)) -> usize {
         self.model.block(LabelId::new(label)).start + category
     }
 }
 
-/// Yes of each yes/no label, every category of all others: for every category its class, for every class its label.
+/// The classes: yes of each yes/no label, every category of other labels. For every category its class, for every class its label.
 fn classes(model: &Model) -> (Vec<Option<usize>>, Vec<usize>) {
     let (mut class_of, mut label_of) = (Vec::new(), Vec::new());
     for (index, label) in model.labels().iter().enumerate() {
@@ -238,7 +239,7 @@ fn classes(model: &Model) -> (Vec<Option<usize>>, Vec<usize>) {
     (class_of, label_of)
 }
 
-/// The first of the largest.
+/// The position of the first maximum.
 fn most_probable(marginal: &[f64]) -> usize {
     (1..marginal.len())
         .fold(0, |best, category| if marginal[category] > marginal[best] { category } else { best })

@@ -1,4 +1,4 @@
-//! Log-likelihoods of truths, all known or some: together, and label by label.
+//! Log-likelihoods of complete or partial truths: joint, and label-wise.
 
 use super::{Truth, check_count, check_rows, check_truths};
 use crate::belief::BeliefMatrix;
@@ -7,8 +7,8 @@ use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::posterior::{Engine, Posteriors};
 
-/// ln P(known truths of the row | beliefs, rules) of every row, −∞ where that is impossible, `None` for rows without a known
-/// truth. `None` altogether if the posteriors are approximate.
+/// ln P(known truths of the row | beliefs, rules) of every row: −∞ if impossible, `None` for rows without a known
+/// truth. Returns `None` if the posteriors are approximate.
 ///
 /// With the labels K known to be t, and Z(K) the sum over the assignments that agree with them,
 ///
@@ -27,7 +27,7 @@ use crate::posterior::{Engine, Posteriors};
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
 /// let engine = JunctionTree::compile(&model)?;
-/// let (posteriors, rainy) = (engine.infer_batch(&rows), vec![Some(1), None]);
+/// let (posteriors, rainy) = (engine.infer_batch(&rows)?, vec![Some(1), None]);
 /// let found = joint_log_likelihoods(&rows, &[rainy], &posteriors, |rows| engine.infer_batch(rows))?;
 /// let rain = found.expect("exact")[0].expect("a truth");
 /// assert!((rain - posteriors.marginals(0).expect("possible")[1].ln()).abs() < 1e-12);
@@ -37,7 +37,7 @@ pub fn joint_log_likelihoods(
     rows: &BeliefMatrix,
     truths: &[Truth],
     posteriors: &Posteriors,
-    infer: impl Fn(&BeliefMatrix) -> Posteriors,
+    infer: impl Fn(&BeliefMatrix) -> Result<Posteriors>,
 ) -> Result<Option<Vec<Option<f64>>>> {
     check(rows, truths, posteriors)?;
     if posteriors.engine() == Engine::Loopy {
@@ -46,10 +46,11 @@ pub fn joint_log_likelihoods(
     let model = &posteriors.model; // not that of the rows, which may have other rules
     let open = |row: &usize| is_partly_known(&truths[*row]) && posteriors.is_possible(*row);
     let partly: Vec<usize> = (0..truths.len()).filter(open).collect();
-    let clamped = infer(&clamped(rows, truths, &partly)?);
+    let clamped = infer(&clamped(rows, truths, &partly)?)?;
     let mut log_clamped = vec![f64::NEG_INFINITY; truths.len()];
     for (index, &row) in partly.iter().enumerate() {
-        log_clamped[row] = clamped.log_evidence(index) + log_beliefs(model, rows.row(row), &truths[row]); // (1)
+        log_clamped[row] =
+            clamped.log_evidence(index) + log_beliefs(model, rows.values_of(row), &truths[row]); // (1)
     }
     let likelihood = |row: usize| {
         if truths[row].iter().all(Option::is_none) {
@@ -59,22 +60,22 @@ pub fn joint_log_likelihoods(
             return Some(f64::NEG_INFINITY);
         }
         let log_weight = match truths[row].iter().copied().collect::<Option<Vec<usize>>>() {
-            Some(assignment) => model.log_weight(rows.row(row), &assignment), // (2)
+            Some(assignment) => model.log_weight_at(rows.values_of(row), &assignment), // (2)
             None => log_clamped[row],
         };
-        // No probability is above 1, whatever rounding says.
+        // Rounding may give a probability slightly above 1.
         Some((log_weight - posteriors.log_evidence(row)).min(0.0))
     };
     Ok(Some((0..truths.len()).map(likelihood).collect()))
 }
 
-/// A probability below this has lost digits, or is none at all though it is not impossible. It is taken from sums instead.
+/// Probabilities below this may have lost digits or underflowed to 0. They are computed from ln Z instead.
 const TINY: f64 = 1e-200;
 
-/// ln P(truth of the label | beliefs, rules) of every known cell, −∞ where that is impossible, `None` where the truth is unknown.
+/// ln P(truth of the label | beliefs, rules) of every known cell: −∞ if impossible, `None` if the truth is unknown.
 ///
-/// It is the logarithm of the marginal, and where that is too small for a number, (1) of [`joint_log_likelihoods`] with the label
-/// alone known, which takes another run of `infer`. The marginals of loopy propagation are taken as they are.
+/// It is the logarithm of the marginal. If that underflows, it is (1) of [`joint_log_likelihoods`] with this label
+/// alone known, which takes another run of `infer`. Marginals of loopy propagation are used unchanged.
 ///
 /// ```
 /// use prsl::metrics::label_log_likelihoods;
@@ -84,7 +85,7 @@ const TINY: f64 = 1e-200;
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push_evidence(&Evidence::new().belief("a", [1e-200]))?;
 /// let engine = JunctionTree::compile(&model)?;
-/// let posteriors = engine.infer_batch(&rows);
+/// let posteriors = engine.infer_batch(&rows)?;
 /// let found = label_log_likelihoods(&rows, &[vec![Some(0)]], &posteriors, |rows| engine.infer_batch(rows))?;
 /// assert!((found[0][0].expect("a truth") + 400.0 * 10_f64.ln()).abs() < 1e-9); // no number is as small as 1e-400
 /// # Ok::<(), prsl::Error>(())
@@ -93,7 +94,7 @@ pub fn label_log_likelihoods(
     rows: &BeliefMatrix,
     truths: &[Truth],
     posteriors: &Posteriors,
-    infer: impl Fn(&BeliefMatrix) -> Posteriors,
+    infer: impl Fn(&BeliefMatrix) -> Result<Posteriors>,
 ) -> Result<Vec<Vec<Option<f64>>>> {
     check(rows, truths, posteriors)?;
     let model = &posteriors.model;
@@ -111,7 +112,9 @@ pub fn label_log_likelihoods(
         return Ok(found);
     }
     let is_tiny = |row: usize, cell: (usize, usize)| {
-        posteriors.is_possible(row) && marginal(row, cell) < TINY && belief(model, rows.row(row), cell) > 0.0
+        posteriors.is_possible(row)
+            && marginal(row, cell) < TINY
+            && belief(model, rows.values_of(row), cell) > 0.0
     };
     let cells = |row: usize| known(&truths[row]).map(move |cell| (row, cell));
     let tiny: Vec<_> = (0..truths.len()).flat_map(cells).filter(|&(row, cell)| is_tiny(row, cell)).collect();
@@ -119,9 +122,9 @@ pub fn label_log_likelihoods(
     for (index, &(_, (label, category))) in tiny.iter().enumerate() {
         alone.observe(index, LabelId::new(label), CategoryId::new(category))?;
     }
-    let alone = infer(&alone);
+    let alone = infer(&alone)?;
     for (index, (row, cell)) in tiny.into_iter().enumerate() {
-        let log_sum = alone.log_evidence(index) + belief(model, rows.row(row), cell).ln(); // (1)
+        let log_sum = alone.log_evidence(index) + belief(model, rows.values_of(row), cell).ln(); // (1)
         found[row][cell.0] = Some((log_sum - posteriors.log_evidence(row)).min(0.0));
     }
     Ok(found)
@@ -137,7 +140,7 @@ fn is_partly_known(truth: &Truth) -> bool {
     truth.iter().any(Option::is_some) && truth.iter().any(Option::is_none)
 }
 
-/// These rows, with what is known of them observed.
+/// These rows, with their known truths as observed categories.
 pub(super) fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> Result<BeliefMatrix> {
     let mut clamped = rows.select(selected);
     for (index, &row) in selected.iter().enumerate() {
@@ -156,7 +159,7 @@ fn belief(model: &Model, row: &[f64], (label, category): (usize, usize)) -> f64 
     row[model.block(LabelId::new(label)).start + category]
 }
 
-/// The labels with a known truth, and it.
+/// The labels with a known truth, with that truth.
 pub(super) fn known(truth: &Truth) -> impl Iterator<Item = (usize, usize)> {
     truth.iter().enumerate().filter_map(|(label, category)| Some((label, (*category)?)))
 }

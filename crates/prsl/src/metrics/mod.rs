@@ -1,33 +1,33 @@
-//! How good predictions are: scores against known truths, with intervals.
+//! Scores of predictions against known truths, with bootstrap intervals.
 //!
-//! A truth is a category for each label, or `None` where it is not known. Nothing is guessed about unknown truths: a row
-//! without any counts in no score, and a partly known row counts by what is known of it.
+//! A truth is a category for each label, or `None` if it is unknown. Unknown truths are never imputed: a row
+//! without any known truth does not count, and a partly known row counts with its known labels.
 //!
 //! | score | over | of |
 //! |---|---|---|
 //! | [`Metric::JointAccuracy`] | rows | the most probable explanation is right about every known label |
-//! | [`Metric::JointAccuracyMarginals`] | rows | the most probable category of each label by itself is right about every known label |
-//! | [`Metric::HammingLoss`] | known cells | the most probable category of the label by itself is wrong |
+//! | [`Metric::JointAccuracyMarginals`] | rows | the most probable category is right for every known label |
+//! | [`Metric::HammingLoss`] | known cells | the most probable category of the label is wrong |
 //! | [`Metric::MeanJointLogLikelihood`], [`Metric::MedianJointLogLikelihood`] | rows | ln P(all known truths of the row \| beliefs, rules) |
 //! | [`Metric::MeanLabelLogLikelihood`], [`Metric::MedianLabelLogLikelihood`] | rows | Σ over known labels of ln P(truth \| beliefs, rules), as in the paper |
-//! | [`Metric::MicroF1`], [`Metric::MacroF1`] | classes | F1 of the most probable category of each label by itself |
-//! | [`Metric::ExpectedCalibrationError`] | classes | how far probabilities are from frequencies |
+//! | [`Metric::MicroF1`], [`Metric::MacroF1`] | classes | F1 of the most probable category of each label |
+//! | [`Metric::ExpectedCalibrationError`] | classes | difference between predicted probabilities and observed frequencies |
 //!
 //! **Classes.** A yes/no label has one class, yes; any other label has one for each of its categories, against all others. With
-//! counts over known cells, F1 = 2 hits / (predicted + actual). The micro average adds the counts of all classes first, the macro
-//! average is the mean over the classes that were predicted or actually there at least once; a class that never was, has nothing to be
-//! right or wrong about and is left out.
+//! counts over known cells, F1 = 2 hits / (predicted + actual). The micro average first adds the counts of all classes. The macro
+//! average is the mean over the classes that were predicted or true at least once; the F1 of other classes is
+//! undefined.
 //!
 //! **Calibration.** Each class has [`CALIBRATION_BINS`] bins of equal width. Its error is the mean over its known cells of
-//! |mean probability − frequency| of the bin that the cell is in, and the score the mean over classes with known cells. Resampled
+//! |mean probability − frequency| of the cell's bin. The score is the mean over classes with known cells. Resampled
 //! rows are never calibrated better than the rows themselves, so the interval of this score tends to lie above it.
 //!
 //! **Probability 0.** A truth of probability 0 scores ln 1e-300 ([`IMPOSSIBLE`]) instead of −∞, and is counted in [`Scores::impossible`];
-//! finite values are taken as they are, however small. A row in which rules and beliefs contradict each other has no prediction:
-//! it is wrong about each known label, of probability 0, and predicts no class. Calibration leaves it out.
+//! finite values are not clipped. A row in which rules and beliefs contradict each other has no prediction:
+//! it counts as wrong for each known label, with probability 0, and predicts no class. The calibration error ignores it.
 //!
 //! **Approximations.** Loopy propagation has no exact ln Z, so there is no joint log-likelihood with it: a difference of
-//! two Bethe values is no log probability and would be compared with ones that are.
+//! two Bethe values is not a log probability, and must not be compared with exact ones.
 
 mod bootstrap;
 mod evaluation;
@@ -41,15 +41,16 @@ pub use likelihood::{joint_log_likelihoods, label_log_likelihoods};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use rules::{Average, RuleEffects};
 
-use crate::belief::{BeliefMatrix, check_length};
+use crate::belief::{BeliefMatrix, check_length, check_same_labels};
 use crate::error::{Error, Result};
-use crate::model::{Model, numbered};
+use crate::model::Model;
+use crate::notation::numbered;
 use crate::posterior::Engine;
 
-/// What is known to be true of a row: a category for each label, as its place in the label's list.
+/// The truths of a row: a category for each label, as its position in the label's list, or `None`.
 pub type Truth = Vec<Option<usize>>;
 
-/// That there is a truth for each row, a cell in it for each label, and in the cell a category that there is.
+/// Checks the truths: one for each row, one cell for each label, and only categories of that label.
 fn check_truths(model: &Model, n_rows: usize, truths: &[Truth]) -> Result<()> {
     check_count("truths", truths.len(), n_rows)?;
     for (row, truth) in truths.iter().enumerate() {
@@ -64,29 +65,29 @@ fn check_truths(model: &Model, n_rows: usize, truths: &[Truth]) -> Result<()> {
     Ok(())
 }
 
-/// That rows have a belief for each category of the model.
+/// Checks that rows belong to the model.
 fn check_rows(model: &Model, rows: &BeliefMatrix) -> Result<()> {
-    check_length("belief", "category", rows.model().n_categories(), model.n_categories())
+    check_same_labels(rows.model(), model)
 }
 
 fn check_count(what: &'static str, given: usize, wanted: usize) -> Result<()> {
     if given == wanted { Ok(()) } else { Err(Error::RowCount { what, given, wanted }) }
 }
 
-/// The log-likelihood of what is impossible: ln 1e-300.
+/// The log-likelihood of a truth of probability 0: ln 1e-300.
 pub const IMPOSSIBLE: f64 = -690.775_527_898_213_7;
 
-/// The bins of the expected calibration error, of equal width from 0 to 1.
+/// Number of bins of the expected calibration error, of equal width from 0 to 1.
 pub const CALIBRATION_BINS: usize = 15;
 
 /// A score of predictions; the [module](self) defines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// How often the most probable explanation is right.
+    /// Share of rows in which the most probable explanation is right.
     JointAccuracy,
-    /// How often the most probable categories of all labels, each by itself, are right together.
+    /// Share of rows in which the most probable category of every label is right.
     JointAccuracyMarginals,
-    /// How often the most probable category of a label by itself is wrong.
+    /// Share of known labels whose most probable category is wrong.
     HammingLoss,
     /// The mean over rows of the log probability of all known truths together.
     MeanJointLogLikelihood,
@@ -100,14 +101,14 @@ pub enum Metric {
     MicroF1,
     /// The mean of the classes' F1.
     MacroF1,
-    /// How far probabilities are from frequencies.
+    /// Mean difference between predicted probabilities and observed frequencies.
     ExpectedCalibrationError,
 }
 
 const N_METRICS: usize = Metric::ALL.len();
 
 impl Metric {
-    /// All of them, in order.
+    /// All metrics, in order.
     pub const ALL: [Metric; 10] = [
         Metric::JointAccuracy,
         Metric::JointAccuracyMarginals,
@@ -137,7 +138,7 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better.
+    /// Whether higher is better.
     pub fn higher_is_better(self) -> bool {
         !matches!(self, Metric::HammingLoss | Metric::ExpectedCalibrationError)
     }
@@ -147,21 +148,21 @@ impl Metric {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Scores {
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: usize,
-    /// How many of them have at least one known truth: those that count.
+    /// The number of rows with at least one known truth.
     pub scored_rows: usize,
-    /// Which engine gave the marginals.
+    /// The engine of the marginals.
     pub engine: Engine,
-    /// How many rows an approximation had not come to rest for, or have lost digits.
+    /// The number of rows that did not converge, or lost digits.
     pub not_converged: usize,
-    /// In how many rows the known truths have probability 0, or beliefs and rules contradict each other.
+    /// The number of rows whose known truths have probability 0, or in which beliefs and rules contradict each other.
     pub impossible: usize,
     values: [Option<f64>; N_METRICS],
 }
 
 impl Scores {
-    /// A score; `None` where there is nothing to compute it from.
+    /// A score; `None` if it is undefined.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.values[metric as usize]
     }

@@ -1,27 +1,27 @@
-//! Probabilities beside frequencies.
+//! Predicted probabilities against observed frequencies.
 
 use super::evaluation::Evaluation;
 
-/// How often what was predicted with some probability was true, all classes together.
+/// Observed frequencies by predicted probability, over all classes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reliability {
     /// Bins of equal width, from 0 to 1.
     pub bins: Vec<ReliabilityBin>,
 }
 
-/// The predictions with probabilities in some range. Each has its lower end, the last also its upper.
+/// The predictions with probabilities in a range, lower end included; the last bin includes its upper end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReliabilityBin {
-    /// How many predictions there are.
+    /// The number of predictions.
     pub count: usize,
-    /// The mean of their probabilities, 0 where there are none.
+    /// The mean of their probabilities, 0 if there are none.
     pub probability: f64,
-    /// The share of them that came true, 0 where there are none.
+    /// The share of them that were true, 0 if there are none.
     pub frequency: f64,
 }
 
 impl Evaluation {
-    /// Probabilities beside frequencies, in this many bins (at least one): every known cell of every class.
+    /// Reliability of all known cells of all classes, in this many bins (at least one).
     ///
     /// ```
     /// use prsl::metrics::Evaluation;
@@ -51,7 +51,7 @@ impl Evaluation {
         Reliability { bins }
     }
 
-    /// The classes of a row whose truth is known: class, probability, and whether it came true.
+    /// The classes of a row whose truth is known: class, probability, and whether it was true.
     pub(super) fn forecasts(&self, row: usize) -> impl Iterator<Item = (usize, f64, bool)> {
         let probabilities = &self.probabilities[row * self.n_classes..(row + 1) * self.n_classes];
         let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
@@ -62,7 +62,7 @@ impl Evaluation {
         })
     }
 
-    /// The labels of a row whose truth is known, unless nothing is possible.
+    /// The labels of a row whose truth is known; none if the row is impossible.
     pub(super) fn forecast_labels(&self, row: usize) -> impl Iterator<Item = usize> {
         let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
         cells.iter().enumerate().filter(|(_, cell)| cell.predicted.is_some()).map(|(label, _)| label)

@@ -1,4 +1,4 @@
-//! What each rule does to the answers, on average over rows.
+//! The mean effect of each rule on the posterior and on the likelihood.
 
 use std::sync::OnceLock;
 
@@ -10,11 +10,12 @@ use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::typical::Typical;
 use crate::infer::{JunctionTree, Limits};
+use crate::logic::conflict;
 use crate::model::Model;
 use crate::posterior::Posterior;
 use crate::rule::RuleId;
 
-/// A mean in the making.
+/// A running mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Average {
     sum: f64,
@@ -22,25 +23,25 @@ pub struct Average {
 }
 
 impl Average {
-    /// Takes another value in.
+    /// Adds a value.
     pub fn add(&mut self, value: f64) {
         self.sum += value;
         self.count += 1;
     }
 
-    /// Takes all values of another one in.
+    /// Adds all values of another mean.
     pub fn merge(&mut self, other: Average) {
         self.sum += other.sum;
         self.count += other.count;
     }
 
-    /// The mean; `None` of nothing.
+    /// The mean; `None` without values.
     pub fn mean(self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 }
 
-/// Compares the answers with those that would be given without each rule; exact, or refused.
+/// Compares posteriors with and without each rule. Inference is exact; too expensive models are refused.
 ///
 /// ```
 /// use prsl::metrics::RuleEffects;
@@ -68,7 +69,7 @@ pub struct RuleEffects {
 }
 
 impl RuleEffects {
-    /// Compiles, or says what it would take if that is more than the limits allow.
+    /// Compiles, or fails with the cost if it exceeds the limits.
     pub fn compile(model: &Model, limits: Limits) -> Result<Self> {
         let tree = JunctionTree::compile_within(model, limits)?;
         let has_typical = !model.typical().is_empty();
@@ -79,19 +80,19 @@ impl RuleEffects {
         Ok(Self { tree, without_typical, typical: Typical::new(model), limits, without })
     }
 
-    /// The model it was compiled from.
+    /// The compiled model.
     pub fn model(&self) -> &Model {
         self.tree.model()
     }
 
-    /// How far each rule moves marginals: the mean over rows of the largest change of any category's probability, against
-    /// the answer without the rule. Rows that are impossible with or without it are left out.
+    /// The influence of each rule: the mean over rows of the largest change of any category's probability, compared with
+    /// the posterior without the rule. Rows that are impossible with or without it are ignored.
     pub fn influences(&self, rows: &BeliefMatrix) -> Result<Vec<Average>> {
         check_rows(self.model(), rows)?;
-        let posteriors = self.tree.infer_batch(rows);
+        let posteriors = self.tree.infer_batch(rows)?;
         let influence = |row: usize| {
             let Some(with) = posteriors.marginals(row) else { return Ok(Vec::new()) };
-            let without = self.tree.without_each_rule(rows.row(row))?;
+            let without = self.tree.without_each_rule_of(rows.values_of(row))?;
             Ok(without.iter().map(|without| Some(largest_change(with, without.as_ref()?))).collect())
         };
         let found: Result<Vec<Vec<Option<f64>>>> =
@@ -99,7 +100,7 @@ impl RuleEffects {
         Ok(self.averages(found?))
     }
 
-    /// What each rule gains: the mean over rows with a known truth of ln P(known truths) with it minus without it.
+    /// The gain of each rule: ln P(known truths) with the rule minus without it, mean over rows with a known truth.
     ///
     /// With K the known labels, Z(K) the sum over the assignments that agree with them, and Z₋ₖ the same sums without rule k,
     ///
@@ -108,9 +109,10 @@ impl RuleEffects {
     /// Z₋ₖ = Z / P(rule k holds | all other rules hold)                  (2)
     /// ```
     ///
-    /// so rows cost a run each, whatever the number of rules. Typical combinations, which (2) is without, are added to each sum. Only where Z = 0 (2) says nothing, and the rules of the conflict are
+    /// so a row costs one run for any number of rules. (2) is without typical combinations, which are added to each sum. If
+    /// Z = 0, (2) is undefined, and the rules of the conflict are
     /// left out one by one. A probability of 0 counts as in [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood):
-    /// a rule that makes a truth impossible loses up to 690.
+    /// a rule that makes a truth impossible has a gain of down to −690.
     pub fn gains(&self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Vec<Average>> {
         check_rows(self.model(), rows)?;
         check_truths(self.model(), rows.n_rows(), truths)?;
@@ -118,7 +120,7 @@ impl RuleEffects {
             if truths[row].iter().all(Option::is_none) {
                 return Ok(Vec::new());
             }
-            let (all, agreeing) = (self.sums(rows.row(row))?, self.agreeing_sums(rows, truths, row)?);
+            let (all, agreeing) = (self.sums(rows.values_of(row))?, self.agreeing_sums(rows, truths, row)?);
             let with = log_share(agreeing.log_sum, all.log_sum);
             let without =
                 agreeing.without.iter().zip(&all.without).map(|(agreeing, all)| log_share(*agreeing, *all));
@@ -149,21 +151,21 @@ impl RuleEffects {
             });
         }
         let mut without = vec![f64::NEG_INFINITY; self.model().rules().len()];
-        // If others alone exclude everything, leaving this one out changes nothing.
-        for rule in self.tree.conflict(row) {
+        // If other rules alone exclude everything, leaving this one out changes nothing.
+        for rule in conflict(self.model(), row) {
             let posterior = self.tree_without(rule)?.infer_row(row);
             without[rule.index()] = posterior.map_or(f64::NEG_INFINITY, |it| it.log_evidence());
         }
         Ok(Sums { log_sum: f64::NEG_INFINITY, without })
     }
 
-    /// The same over the assignments that agree with what is known.
+    /// The same over the assignments that agree with the known truths.
     fn agreeing_sums(&self, rows: &BeliefMatrix, truths: &[Truth], row: usize) -> Result<Sums> {
         if let Some(assignment) = truths[row].iter().copied().collect::<Option<Vec<usize>>>() {
-            return Ok(self.weights(rows.row(row), &assignment));
+            return Ok(self.weights(rows.values_of(row), &assignment));
         }
-        let log_beliefs = log_beliefs(self.model(), rows.row(row), &truths[row]);
-        let sums = self.sums(clamped(rows, truths, &[row])?.row(0))?;
+        let log_beliefs = log_beliefs(self.model(), rows.values_of(row), &truths[row]);
+        let sums = self.sums(clamped(rows, truths, &[row])?.values_of(0))?;
         let without = sums.without.iter().map(|log_sum| log_sum + log_beliefs).collect();
         Ok(Sums { log_sum: sums.log_sum + log_beliefs, without })
     }
@@ -173,7 +175,7 @@ impl RuleEffects {
         let truth: Truth = assignment.iter().copied().map(Some).collect();
         let log_beliefs = log_beliefs(self.model(), row, &truth) + self.model().log_typical(assignment);
         let log_rules: Vec<f64> =
-            self.model().rules().iter().map(|rule| rule.log_weight(assignment)).collect();
+            self.model().rules().iter().map(|rule| rule.log_weight_at(assignment)).collect();
         let finite: f64 = log_rules.iter().filter(|log_rule| log_rule.is_finite()).sum();
         let n_excluding = log_rules.iter().filter(|log_rule| !log_rule.is_finite()).count();
         let without = log_rules.iter().map(|log_rule| match (n_excluding, log_rule.is_finite()) {

@@ -1,12 +1,11 @@
-//! `calibrate` statements.
+//! Reads `calibrate` statements.
 
-use super::cursor::{Cursor, Parsed};
-use super::lex::{Kind, Sign};
-use crate::calibrate::{CalibrationProblem, Calibrator, Confusion, Dirichlet, Isotonic};
+use crate::calibrator::{Calibrator, Confusion, Dirichlet, Isotonic};
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::error::{Error, Result};
+use crate::error::{CalibrationProblem, Error, Result};
 use crate::label::LabelId;
-use crate::model::check_calibrator;
+use crate::syntax::cursor::{Cursor, Parsed};
+use crate::syntax::lex::{Kind, Sign};
 
 const KINDS: [&str; 5] = ["platt", "temperature", "isotonic", "dirichlet", "confusion"];
 
@@ -30,10 +29,10 @@ pub(super) fn statement(cursor: &mut Cursor<'_>) -> Parsed<(LabelId, Calibrator)
     let problem = |message: String| Diagnostic::new(start..cursor.last_end(), message);
     let calibrator = calibrator.map_err(|error| problem(reason(error)))?;
     let label = &cursor.names().labels()[id.index()];
-    // A label without categories has been reported.
+    // The error of a label without categories has been reported.
     if label.n_categories() >= 2 {
         let calibrated = label.clone().with_calibrator(calibrator.clone());
-        check_calibrator(&calibrated).map_err(|cause| problem(cause.to_string()))?;
+        calibrated.check_calibrator().map_err(|cause| problem(cause.to_string()))?;
     }
     Ok((id, calibrator))
 }
@@ -58,7 +57,7 @@ fn kind(cursor: &mut Cursor<'_>) -> Parsed<&'static str> {
     Ok(kind)
 }
 
-/// The numbers of a calibrator, and what they make of it.
+/// Reads the numbers of a calibrator. The inner result is an error if they are not valid.
 fn numbers(cursor: &mut Cursor<'_>, kind: &str) -> Parsed<Result<Calibrator>> {
     Ok(match kind {
         "platt" => {

@@ -1,40 +1,42 @@
-//! `prsl fmt`: the same tokens and comments, evenly spaced.
+//! `prsl fmt`: consistent white space around unchanged tokens and comments.
 
 use super::Document;
-use super::lex::{self, Kind, Sign, Token};
-use super::parse::STATEMENTS;
 use crate::error::Result;
+use crate::notation::STATEMENTS;
+use crate::syntax::lex::{self, Kind, Sign, Token};
 use unicode_width::UnicodeWidthStr;
 
-/// A model text with one spacing for everybody: statements at the left margin, continued lines indented,
-/// at most one blank line in a row, comments at the ends of neighboring lines aligned. What the author wrote
-/// (words or signs, bare or qualified names, numbers) stays as it is, and formatting twice changes nothing.
-///
-/// ```
-/// let text = "label a\nlabel b   # why\n\n\n\nrule 0.9 :a and   not(b)->a#twice";
-/// assert_eq!(prsl::format(text)?, "\
-/// label a
-/// label b  # why
-///
-/// rule 0.9: a and not (b) -> a  # twice
-/// ");
-/// # Ok::<(), prsl::Error>(())
-/// ```
-pub fn format(source: &str) -> Result<String> {
-    Document::parse(source)?;
-    let (tokens, _) = lex::tokens(source);
-    let mut lines = lines(source, &tokens);
-    align_comments(&mut lines);
-    let mut text = String::new();
-    for line in &lines {
-        text.push_str(line.code.trim_end());
-        if let Some(comment) = &line.comment {
-            text.push_str(&" ".repeat(line.comment_gap));
-            text.push_str(comment);
+impl Document {
+    /// Formats a model text. Statements start at the left margin, and continued lines are indented. There is at most
+    /// one blank line in a row, and trailing comments of neighboring lines are aligned. Only white space changes:
+    /// words, signs, names and numbers stay as they are. Formatting twice changes nothing.
+    ///
+    /// ```
+    /// let text = "label a\nlabel b   # why\n\n\n\nrule 0.9 :a and   not(b)->a#twice";
+    /// assert_eq!(prsl::Document::format(text)?, "\
+    /// label a
+    /// label b  # why
+    ///
+    /// rule 0.9: a and not (b) -> a  # twice
+    /// ");
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn format(source: &str) -> Result<String> {
+        Self::parse(source)?;
+        let (tokens, _) = lex::tokens(source);
+        let mut lines = lines(source, &tokens);
+        align_comments(&mut lines);
+        let mut text = String::new();
+        for line in &lines {
+            text.push_str(line.code.trim_end());
+            if let Some(comment) = &line.comment {
+                text.push_str(&" ".repeat(line.comment_gap));
+                text.push_str(comment);
+            }
+            text.push('\n');
         }
-        text.push('\n');
+        Ok(text)
     }
-    Ok(text)
 }
 
 #[derive(Default)]
@@ -44,7 +46,7 @@ struct Line {
     comment_gap: usize,
 }
 
-/// The tokens line by line as the author broke them, spaces renewed.
+/// The tokens in the author's lines, with new spaces.
 fn lines(source: &str, tokens: &[Token]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let continuations = continuations(tokens);
@@ -77,8 +79,8 @@ fn lines(source: &str, tokens: &[Token]) -> Vec<Line> {
     lines
 }
 
-/// For each token whether a line that begins there goes on with a statement: the next line with code, this one
-/// or one after comments, has no keyword in front.
+/// For each token, whether a line that begins with it continues a statement. That is so if the next line with code
+/// does not begin with a keyword.
 fn continuations(tokens: &[Token]) -> Vec<bool> {
     let begins = |token: &Token| match &token.kind {
         Kind::Word(word) => STATEMENTS.contains(&word.as_str()),
@@ -112,9 +114,9 @@ fn spaced(previous: Option<&Token>, token: &Token, tokens: &[Token], index: usiz
         (_, Kind::Sign(Sign::Comma | Sign::Colon | Sign::CloseParen | Sign::CloseBrace)) => false,
         (_, Kind::Sign(Sign::CloseBracket | Sign::Semicolon)) => false,
         (Some(Kind::Sign(Sign::OpenParen | Sign::OpenBrace | Sign::OpenBracket | Sign::Not)), _) => false,
-        // `0.3:0.2` is a point of a map.
+        // `0.3:0.2` is a point of an isotonic map.
         (Some(Kind::Sign(Sign::Colon)), Kind::Number(_)) => !is_number(tokens.get(index.wrapping_sub(2))),
-        // `label=category` is one word, `overhead = 0.7` is a comparison.
+        // `label=category` is an atom, `overhead = 0.7` is a comparison.
         (_, Kind::Sign(Sign::Equal | Sign::NotEqual)) => is_number(tokens.get(index + 1)),
         (Some(Kind::Sign(Sign::Equal | Sign::NotEqual)), kind) => matches!(kind, Kind::Number(_)),
         _ => true,
@@ -125,7 +127,7 @@ fn is_number(token: Option<&Token>) -> bool {
     token.is_some_and(|token| matches!(token.kind, Kind::Number(_)))
 }
 
-/// Comments behind code in consecutive lines start in the same column.
+/// Aligns trailing comments of consecutive lines.
 fn align_comments(lines: &mut [Line]) {
     let trailing = |line: &Line| line.comment.is_some() && !line.code.trim().is_empty();
     let mut start = 0;

@@ -1,26 +1,27 @@
 //! The text format `.prsl`: rules that a domain expert can read, check and keep in version control.
 
 mod calibrator;
-mod cursor;
-mod expression;
 mod format;
-mod lex;
-pub(crate) mod parse;
-pub(crate) mod print;
+mod parse;
+mod print;
+mod statement;
 
 use std::ops::Range;
-
-pub use format::format;
 
 use crate::error::Result;
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::rule::RuleId;
+pub use crate::syntax::MAX_BYTES;
 
-/// The largest model text that is read, in bytes.
-pub const MAX_BYTES: usize = 16 << 20;
+impl Model {
+    /// Reads the text format. All errors of the text are returned at once.
+    pub fn parse(text: &str) -> Result<Self> {
+        Ok(Document::parse(text)?.into_model())
+    }
+}
 
-/// A model together with the text it was read from: where each label, rule, combination and expectation stands.
+/// A model with the text that it was read from, and the spans of its labels, rules, combinations and expectations.
 ///
 /// ```
 /// use prsl::{Document, RuleId};
@@ -40,12 +41,15 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a model text; all its errors are reported at once.
+    /// Maximum size of a model text, in bytes.
+    pub const MAX_BYTES: usize = MAX_BYTES;
+
+    /// Reads a model text. All its errors are returned at once.
     pub fn parse(source: &str) -> Result<Self> {
         parse::document(source)
     }
 
-    /// A model and where its parts stand in a source of any form, in the model's order.
+    /// A model and the spans of its parts in a source text or JSON, in the order of the model.
     pub(crate) fn from_parts(
         source: String,
         model: Model,
@@ -57,12 +61,12 @@ impl Document {
         Self { source, model, label_spans, rule_spans, typical_spans, expectation_spans }
     }
 
-    /// The same document, with the places of its combinations.
+    /// The same document with the spans of its combinations.
     pub(crate) fn with_typical_spans(self, typical_spans: Vec<Range<usize>>) -> Self {
         Self { typical_spans, ..self }
     }
 
-    /// A model as the text that it prints as; an error if that has more than [`MAX_BYTES`].
+    /// A model as the text that it prints as; an error if that has more than [`Self::MAX_BYTES`].
     pub fn of_model(model: &Model) -> Result<Self> {
         Self::parse(&model.to_string())
     }
@@ -82,22 +86,22 @@ impl Document {
         self.model
     }
 
-    /// Where a label is declared.
+    /// The span of the declaration of a label.
     pub fn label_span(&self, label: LabelId) -> Range<usize> {
         self.label_spans[label.index()].clone()
     }
 
-    /// Where a rule stands.
+    /// The span of a rule.
     pub fn rule_span(&self, rule: RuleId) -> Range<usize> {
         self.rule_spans[rule.index()].clone()
     }
 
-    /// Where the combination at a position among all combinations stands.
+    /// The span of a typical combination, given its position.
     pub fn typical_span(&self, combination: usize) -> Range<usize> {
         self.typical_spans[combination].clone()
     }
 
-    /// Where the expectation at a position among all expectations stands.
+    /// The span of an expectation, given its position.
     pub fn expectation_span(&self, expectation: usize) -> Range<usize> {
         self.expectation_spans[expectation].clone()
     }

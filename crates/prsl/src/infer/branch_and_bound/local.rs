@@ -1,16 +1,15 @@
-//! Local search: from an assignment downhill, one label at a time.
+//! Local search: changes one label at a time while the cost decreases.
 
 use super::budget::Budget;
 use super::cost::{Chain, CostFunction, Costs, Form, Silence};
-use crate::infer::gibbs::Tally;
+use crate::infer::outcome::Tally;
 
-/// How many costs are infinite, and the sum of the others: broken hard rules count first.
+/// Number of infinite costs (violated hard rules), and the sum of the finite ones. Compared in this order.
 type Cost = (usize, f64);
 
-/// Changes one label at a time as long as that makes the assignment cheaper, or until the budget is spent; the cost at
-/// the end.
+/// Changes one label at a time while this lowers the cost and the budget lasts. Returns the final cost.
 ///
-/// `beliefs` are the costs of all categories.
+/// `beliefs` holds the costs of all categories.
 pub(super) fn descend(costs: &Costs, beliefs: &[f64], assignment: &mut [usize], budget: &mut Budget) -> f64 {
     let mut descent = Descent::new(costs, beliefs, assignment, budget);
     let mut label = 0;
@@ -24,7 +23,7 @@ pub(super) fn descend(costs: &Costs, beliefs: &[f64], assignment: &mut [usize], 
     costs.total(beliefs, assignment)
 }
 
-/// Offers all assignments that differ from a possible one in one label.
+/// Offers all assignments that differ in one label from a possible assignment.
 pub(super) fn neighbors(
     costs: &Costs,
     beliefs: &[f64],
@@ -56,25 +55,25 @@ pub(super) fn neighbors(
     }
 }
 
-/// An assignment on its way down.
+/// State of the local search.
 struct Descent<'a> {
     costs: &'a Costs,
     beliefs: &'a [f64],
     assignment: &'a mut [usize],
     budget: &'a mut Budget,
-    /// Where the assignment is found in every function.
+    /// The position of the assignment in every function.
     places: Vec<Position<'a>>,
-    /// Labels that may have reason to change.
+    /// Labels whose best category may have changed.
     is_stale: Vec<bool>,
-    /// What a label and its functions cost, by its category.
+    /// For each category of the current label, the cost of the label and its functions.
     around: Vec<Cost>,
 }
 
-/// Where an assignment is found in a function.
+/// The position of an assignment in a function.
 enum Position<'a> {
-    /// At this entry of the table.
+    /// An entry of the table.
     Table(&'a [f64], usize),
-    /// With this product.
+    /// The product Q of a rank-one rule.
     Product(&'a Silence, Tally),
     Chain(Walk<'a>),
 }
@@ -101,9 +100,9 @@ impl<'a> Descent<'a> {
         Self { costs, beliefs, assignment, budget, places, is_stale, around: Vec::new() }
     }
 
-    /// Gives a label its cheapest category; `false` if it has it.
+    /// Gives a label its cheapest category. Returns `false` if the label already has it.
     fn improve(&mut self, label: usize) -> bool {
-        /// Smaller gains are rounding, for whose sake one could go on forever.
+        /// Minimum gain of a change. Smaller gains may be rounding errors, and the search might never end.
         const GAIN: f64 = 1e-9;
         self.look_around(label);
         let present = self.assignment[label];
@@ -144,7 +143,7 @@ impl<'a> Descent<'a> {
                     }
                 }
                 Position::Chain(walk) => {
-                    self.budget.spend(walk.reach(f, place, self.assignment));
+                    self.budget.spend(walk.follow(f, place, self.assignment));
                     for (sum, about) in around.iter_mut().zip(&f.messages[f.places[place].messages.clone()]) {
                         *sum = add(*sum, walk.cost(place, about.group - f.places[place].groups.start));
                     }
@@ -175,15 +174,16 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// An assignment's way through a chain.
+/// The states of an assignment in a chain.
 ///
-/// Labels are mostly visited in the order of the levels: what is known of the levels before and behind a place is kept
-/// as long as the assignment there does not change.
+/// Labels are mostly visited in the order of the levels. So the states before and after a level are cached until the
+/// assignment changes there.
 struct Walk<'a> {
     chain: &'a Chain,
-    /// The state before each level, as far as the assignment has been followed.
+    /// The state before each level, up to the last level computed.
     before: Vec<usize>,
-    /// From every state of a level and all behind it the cost at the end, the last level first.
+    /// For each state of a level, the final cost if all later labels keep their categories. The last level comes
+    /// first.
     behind: Vec<Vec<f64>>,
 }
 
@@ -192,8 +192,8 @@ impl<'a> Walk<'a> {
         Self { chain, before: vec![0], behind: vec![chain.last.clone()] }
     }
 
-    /// Follows the assignment up to a place from both sides; returns the work.
-    fn reach(&mut self, f: &CostFunction, place: usize, assignment: &[usize]) -> u64 {
+    /// Computes the states before a place and the costs after it. Returns the work.
+    fn follow(&mut self, f: &CostFunction, place: usize, assignment: &[usize]) -> u64 {
         let mut work = 0;
         let n_levels = self.chain.levels.len();
         let choice = |at: usize| f.group(at, assignment) - f.places[at].groups.start;
@@ -203,7 +203,7 @@ impl<'a> Walk<'a> {
             self.before.push(level.next[self.before[at] * level.n_groups + choice(at)] as usize);
             work += 1;
         }
-        // The levels from `place + 1` to the end, and the end itself.
+        // The levels from `place + 1` on, and the final costs.
         while self.behind.len() < n_levels - place {
             let at = n_levels - self.behind.len();
             let (level, choice) = (&self.chain.levels[at], choice(at));
@@ -215,14 +215,14 @@ impl<'a> Walk<'a> {
         work
     }
 
-    /// The cost with another choice at a place that was reached.
+    /// The cost with another choice at a place, after `follow`.
     fn cost(&self, place: usize, choice: usize) -> f64 {
         let level = &self.chain.levels[place];
         let after = level.next[self.before[place] * level.n_groups + choice] as usize;
         self.behind[self.chain.levels.len() - 1 - place][after]
     }
 
-    /// Forgets what depends on the choice at a place.
+    /// Invalidates everything that depends on the choice at a place.
     fn change(&mut self, place: usize) {
         self.before.truncate(place + 1);
         self.behind.truncate(self.chain.levels.len() - place);

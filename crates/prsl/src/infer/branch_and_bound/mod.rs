@@ -1,4 +1,4 @@
-//! The most probable explanations by branch and bound, with proof.
+//! The most probable assignments by branch and bound, with a proof of optimality.
 
 mod bound;
 mod budget;
@@ -6,36 +6,36 @@ mod cost;
 mod local;
 mod search;
 
-use std::sync::OnceLock;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rayon::prelude::*;
 
-use super::junction_tree::Limits;
-use super::junction_tree::account::{Account, Pool};
+use super::account::{Account, Pool};
+use super::factor::Factors;
+use super::limits::Limits;
 use super::loopy::{Loopy, LoopySettings};
-use super::possible::Possible;
 use super::typical::Typical;
-use crate::belief::BeliefMatrix;
-use crate::error::{Error, Result};
-use crate::evidence::Evidence;
+use crate::assignment::Assignment;
+use crate::belief::{BeliefMatrix, Instance, check_same_labels};
+use crate::error::Result;
+use crate::logic::Possible;
 use crate::model::Model;
-use crate::posterior::{Engine, MostProbable, RankedExplanations, SearchEnd};
-use crate::rule::RuleId;
+use crate::posterior::{Engine, MostProbable, RankedAssignments, SearchEnd};
 use bound::Bound;
 use budget::Budget;
 use cost::Costs;
 use search::{Guess, cheapest};
 
-/// What the search for one row's explanations may take.
+/// Limits on the search for one row's most probable assignments.
 ///
-/// By default work is counted and the clock is left alone, so that the same model and row get the same answer on every
-/// machine.
+/// By default only work is limited, not time. So the same model and row get the same answer on every machine.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// use prsl::SearchLimits;
+/// use prsl::infer::SearchLimits;
 ///
 /// assert_eq!(SearchLimits::default().time, None);
 /// let hour = SearchLimits::within(Duration::from_secs(3600));
@@ -43,24 +43,24 @@ use search::{Guess, cheapest};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SearchLimits {
-    /// Work, counted in numbers that are looked at in the tables of the rules: about a nanosecond each. The first bound
-    /// and the first guesses are made even if they take more.
+    /// Maximum work. A unit is one number read from the tables of the rules and takes about a nanosecond. The first
+    /// bound and the first solutions are computed even if they exceed it.
     pub work: u64,
-    /// Time on the clock, if that is to end the search too. Answers that it cuts short may differ from run to run, and
-    /// have the status [`Status::TimeLimit`](crate::Status::TimeLimit).
+    /// Time limit, if any. Answers that it cuts short may differ between runs, and have the status
+    /// [`Status::TimeLimit`](crate::Status::TimeLimit).
     pub time: Option<Duration>,
 }
 
 impl Default for SearchLimits {
-    /// 3 · 10⁹ units of work, which take ten seconds or less on one core, and no limit on time.
+    /// 3 · 10⁹ units of work, which take at most ten seconds on one core, and no time limit.
     fn default() -> Self {
         Self { work: 3_000_000_000, time: None }
     }
 }
 
 impl SearchLimits {
-    /// So much time on the clock, and as much work as that allows. No time at all is no work beyond the first guesses,
-    /// so that the answer does not depend on the clock.
+    /// A time limit, with unlimited work. A limit of zero allows no work beyond the first solutions, so that the
+    /// answer does not depend on the clock.
     pub fn within(time: Duration) -> Self {
         if time.is_zero() {
             return Self { work: 0, time: None };
@@ -69,16 +69,18 @@ impl SearchLimits {
     }
 }
 
-/// The most that the search for one row keeps to go back to, in bytes, and the share of the memory limit that it may be.
+/// Maximum size of the trail of one row in bytes. The trail records changes, so that the search can undo them.
 const MAX_TRAIL: u64 = 64 << 20;
+/// The trail takes at most one part in `TRAIL_SHARE` of the memory limit.
 const TRAIL_SHARE: u64 = 4;
+/// Minimum size of the trail in bytes, for any memory limit.
 const MIN_TRAIL: u64 = 1 << 20;
 
-/// Most probable explanations with proof, for models of any width.
+/// Finds most probable assignments with a proof of optimality, for models of any treewidth.
 ///
-/// A lower bound on the cost (−ln weight) of everything not yet looked at is made tight by moving costs between rules and
-/// labels; where it does not settle the matter, the search branches. It can be stopped at any time: the best
-/// explanation so far is then returned with what is missing to the proof.
+/// The cost of an assignment is −ln of its weight. Moving costs between rules and labels raises a lower bound on the
+/// cost of all unexplored assignments. If the bound does not prove optimality, the search branches. A stopped search
+/// returns the best assignment so far and the gap to the bound.
 ///
 /// ```
 /// use prsl::{BranchAndBound, Evidence, Model};
@@ -92,14 +94,21 @@ const MIN_TRAIL: u64 = 1 << 20;
 /// ```
 pub struct BranchAndBound {
     costs: Costs,
-    /// Guesses an explanation to begin with; compiled when a row first needs it, `None` if that is too costly.
+    factors: Arc<Factors>,
+    /// Provides a first assignment. Compiled when a row first needs it; `None` if that is too costly.
     loopy: OnceLock<Option<Loopy>>,
     typical: Typical,
     limits: SearchLimits,
-    /// The most values that the search for one row keeps to go back to.
+    /// Maximum number of values in the trail of one row.
     trail: usize,
-    /// As many rows are searched at a time as fit the memory.
+    /// Limits the number of rows searched at the same time to those that fit the memory.
     seats: Pool<()>,
+}
+
+impl fmt::Debug for BranchAndBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BranchAndBound").field("limits", &self.limits).finish_non_exhaustive()
+    }
 }
 
 impl BranchAndBound {
@@ -108,22 +117,34 @@ impl BranchAndBound {
         Self::compile_with(model, SearchLimits::default())
     }
 
-    /// Compiles with these limits for every row, and the default limit on memory.
+    /// Compiles with these limits on the search for each row, and the default memory limit.
     pub fn compile_with(model: &Model, search: SearchLimits) -> Result<Self> {
         Self::compile_within(model, Limits::default(), search)
     }
 
-    /// Compiles with these limits for every row, or says what it would take if that is more memory than is allowed.
+    /// Compiles with these limits on the search for each row. Returns an error with the memory needed if it exceeds
+    /// the limit.
     ///
-    /// What takes less than 16 MiB is never refused.
+    /// Models that need less than 16 MiB are always compiled.
     pub fn compile_within(model: &Model, limits: Limits, search: SearchLimits) -> Result<Self> {
-        let costs = Costs::new(model, limits)?;
+        Self::new(model, &Arc::new(Factors::new(model)), limits, search)
+    }
+
+    /// Compiles from the factors of the model's rules.
+    pub(crate) fn new(
+        model: &Model,
+        factors: &Arc<Factors>,
+        limits: Limits,
+        search: SearchLimits,
+    ) -> Result<Self> {
+        let costs = Costs::new(model, factors, limits)?;
         let trail = (limits.memory / TRAIL_SHARE).clamp(MIN_TRAIL, MAX_TRAIL);
         let row = 8 * (2 * model.n_categories() + costs.n_messages) as u64 + trail;
         let account = Account::new(limits.memory);
         account.reserve(costs.bytes as u64);
         Ok(Self {
             costs,
+            factors: Arc::clone(factors),
             loopy: OnceLock::new(),
             typical: Typical::new(model),
             limits: search,
@@ -132,55 +153,47 @@ impl BranchAndBound {
         })
     }
 
-    /// The model it was compiled from.
+    /// The model that it was compiled from.
     pub fn model(&self) -> &Model {
         &self.costs.model
     }
 
-    /// What the search for one row may take.
+    /// The limits on the search for one row.
     pub fn limits(&self) -> SearchLimits {
         self.limits
     }
 
-    /// The most probable explanation of one instance; of several equally probable ones, one of them.
-    pub fn best(&self, evidence: &Evidence) -> Result<MostProbable> {
-        let row = self.model().row(evidence)?;
-        let found = self.top(&row, 1);
-        let end = found.end();
-        found.into_best().ok_or_else(|| match end {
-            SearchEnd::Complete => {
-                let rules = self.conflict(&row).into_iter().map(|rule| self.model().rule_name(rule));
-                Error::Impossible { rules: rules.collect() }
-            }
-            _ => Error::NoExplanation,
-        })
+    /// The most probable assignment of one instance. Ties are broken arbitrarily, but always in the same way.
+    pub fn best(&self, instance: &impl Instance) -> Result<MostProbable> {
+        let row = instance.values(self.model())?;
+        self.top_row(&row, 1).best_or_error(self.model(), &row)
     }
 
-    /// The most probable explanation of a row of completed beliefs. `None` if it is impossible, or if nothing possible
-    /// was found within the limits: [`Self::top`] tells which.
-    pub fn best_row(&self, row: &[f64]) -> Option<MostProbable> {
-        self.top(row, 1).into_best()
+    /// The `n` most probable assignments, best first. The list is shorter if fewer are possible or were found.
+    pub fn top(&self, instance: &impl Instance, n: usize) -> Result<RankedAssignments> {
+        Ok(self.top_row(&instance.values(self.model())?, n))
     }
 
-    /// The same for every row.
-    pub fn best_batch(&self, rows: &BeliefMatrix) -> Vec<Option<MostProbable>> {
-        self.top_batch(rows, 1).into_iter().map(RankedExplanations::into_best).collect()
+    /// The most probable assignment of every row. It is `None` if the row is impossible, or if no possible assignment
+    /// was found within the limits. [`Self::top_batch`] distinguishes the two.
+    pub fn best_batch(&self, rows: &BeliefMatrix) -> Result<Vec<Option<MostProbable>>> {
+        Ok(self.top_batch(rows, 1)?.into_iter().map(RankedAssignments::into_best).collect())
     }
 
-    /// The `n` most probable explanations of every row.
-    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Vec<RankedExplanations> {
-        (0..rows.n_rows()).into_par_iter().map(|row| self.top(rows.row(row), n)).collect()
+    /// The `n` most probable assignments of every row.
+    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Result<Vec<RankedAssignments>> {
+        check_same_labels(rows.model(), self.model())?;
+        Ok((0..rows.n_rows()).into_par_iter().map(|row| self.top_row(rows.values_of(row), n)).collect())
     }
 
-    /// The `n` most probable explanations, best first; fewer if no more are possible, or no more were found.
-    pub fn top(&self, row: &[f64], n: usize) -> RankedExplanations {
+    pub(crate) fn top_row(&self, row: &[f64], n: usize) -> RankedAssignments {
         self.seats.with(|| (), |()| self.search(row, n))
     }
 
-    fn search(&self, row: &[f64], n: usize) -> RankedExplanations {
+    fn search(&self, row: &[f64], n: usize) -> RankedAssignments {
         let budget = Budget::first(self.limits);
         let Some(mut bound) = Bound::new(&self.costs, row, budget).filter(|_| n > 0) else {
-            return RankedExplanations::complete(Vec::new());
+            return RankedAssignments::complete(Vec::new());
         };
         if n == 1 {
             bound.drop_dominated();
@@ -189,44 +202,36 @@ impl BranchAndBound {
         let end = if found.others < f64::INFINITY { bound.budget.end() } else { SearchEnd::Complete };
         let explain = |(cost, assignment): (f64, Vec<usize>)| MostProbable {
             log_weight: self.model().log_weight_of_rules(row, &assignment),
-            assignment,
+            assignment: Assignment::from_indices(assignment),
             gap: Some((cost - found.others).max(0.0)),
             engine: Engine::BranchAndBound,
         };
         let by_rules = found.assignments.into_iter().map(explain).collect();
         let best = self.typical.rerank(row, n, by_rules, Some(-found.others), Engine::BranchAndBound);
-        RankedExplanations::new(best, end)
+        RankedAssignments::new(best, end)
     }
 
     fn loopy(&self) -> Option<&Loopy> {
         let compile = || {
-            // A guess: not worth a second try.
+            // A first solution need not be good, so there is no second run with more damping.
             let settings = LoopySettings { retry: false, ..LoopySettings::default() };
-            Loopy::compile_with(&self.model().without_typical(), settings).ok()
+            Loopy::new(&self.model().without_typical(), &self.factors, settings).ok()
         };
         self.loopy.get_or_init(compile).as_ref()
     }
-
-    /// A smallest set of rules that together exclude everything that an impossible row allows; none where that is too
-    /// hard to find out.
-    pub(crate) fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
-        match Possible::of(self.model(), row) {
-            Possible::No(rules) => rules,
-            _ => Vec::new(),
-        }
-    }
 }
 
-/// Where the search for a row begins.
+/// Provides first solutions for one row.
 struct Guesser<'a> {
     engine: &'a BranchAndBound,
     row: &'a [f64],
 }
 
-/// Work of a guess by loopy propagation, for each message of the rules, and of a question to the SAT solver, for each node
-/// of a rule and for the search.
+/// Work charged for loopy propagation, per message of the rules.
 const LOOPY_WORK: u64 = 200;
+/// Work charged for encoding the rules for the SAT solver, per node of a rule.
 const NODE_WORK: u64 = 200;
+/// Work charged for the search of the SAT solver.
 const SAT_WORK: u64 = 50_000_000;
 
 impl Guess for Guesser<'_> {

@@ -1,4 +1,4 @@
-//! Depth-first branch and bound, one independent part of the model at a time.
+//! Depth-first branch and bound. Independent parts of the model are searched one after the other.
 
 use std::collections::{BTreeMap, BinaryHeap, HashSet};
 use std::rc::Rc;
@@ -6,47 +6,49 @@ use std::rc::Rc;
 use super::bound::{Bound, Mark};
 use super::local::{descend, neighbors};
 use crate::infer::ordered::Ordered;
-use crate::infer::possible::Possible;
+use crate::logic::Possible;
 
-/// Costs this close (relative to their size above 1) are the same as far as rounding can tell.
+/// Relative difference (absolute below 1) up to which two costs are equal. It is larger than rounding errors.
 const SAME: f64 = 1e-11;
-/// The bound of the whole model is tightened until a round gains less than this.
+/// The bound of the whole model is tightened until a round raises it by less than this.
 const GAIN: f64 = 0.1;
-/// Updates of a function in one round, on average.
+/// Average number of updates per function in one round.
 const ROUND: usize = 3;
+/// Maximum number of rounds.
 const MAX_ROUNDS: usize = 50;
 
 /// The cheapest assignments found, cheapest first.
 pub(super) struct Found {
     pub(super) assignments: Vec<(f64, Vec<usize>)>,
-    /// Every assignment that is not listed costs at least this, or at least as much as the last of a full list.
+    /// Lower bound on the cost of every assignment not in the list. A full list may also exclude assignments that
+    /// cost at least as much as its last one.
     pub(super) others: f64,
 }
 
 impl Found {
-    /// Everything that is possible is listed, or as much as was asked for.
+    /// A complete result: the list has all possible assignments, or the requested number.
     fn complete(best: Best) -> Self {
         Self { assignments: best.into_list(), others: f64::INFINITY }
     }
 }
 
-/// Whoever is asked for an assignment to start from where the bound alone does not settle the matter.
+/// Provides first solutions if the bound alone does not prove optimality.
 pub(super) trait Guess {
-    /// One that is likely to be cheap.
+    /// An assignment that is probably cheap.
     fn likely(&self, bound: &mut Bound<'_>) -> Option<Vec<usize>>;
 
-    /// Any that is possible.
+    /// Any possible assignment.
     fn possible(&self, bound: &mut Bound<'_>) -> Possible;
 }
 
 /// The `n` cheapest assignments of some labels.
 struct Best {
     n: usize,
-    /// By cost; of equal ones the first that was offered comes first.
+    /// Ordered by cost; ties in the order of the offers.
     list: BTreeMap<(Ordered, usize), Rc<[usize]>>,
     known: HashSet<Rc<[usize]>>,
     n_offers: usize,
-    /// Nothing from here on is of interest anyway.
+    /// Assignments of this cost or more are ignored.
     limit: f64,
 }
 
@@ -55,7 +57,7 @@ impl Best {
         Self { n, list: BTreeMap::new(), known: HashSet::new(), n_offers: 0, limit }
     }
 
-    /// What an assignment must cost less than to be of interest.
+    /// The cost below which an assignment enters the list.
     fn upper(&self) -> f64 {
         match self.list.last_key_value() {
             Some(((Ordered(cost), _), _)) if self.list.len() == self.n => {
@@ -92,7 +94,7 @@ impl Best {
     }
 }
 
-/// The `n` cheapest assignments, none if none is possible. The search keeps at most `trail` values that it may go back to.
+/// The `n` cheapest assignments; none if none is possible. The trail holds at most `trail` values.
 pub(super) fn cheapest<'a>(
     mut bound: Bound<'a>,
     n: usize,
@@ -133,7 +135,7 @@ pub(super) fn cheapest<'a>(
         let list = std::mem::replace(&mut search.best, Best::new(n, f64::INFINITY)).into_list();
         sums.add(std::mem::take(&mut search.labels), list, others);
     }
-    // What is better than the best before, and that.
+    // The combined assignments improve the list of first solutions.
     let others = sums.others;
     for (cost, assignment) in sums.assignments(decided) {
         best.offer(cost, &assignment);
@@ -141,7 +143,8 @@ pub(super) fn cheapest<'a>(
     (Found { assignments: best.into_list(), others }, bound)
 }
 
-/// Goes downhill from an assignment and tightens the bound with what it costs; `false` if nothing better can be left.
+/// Runs a local search from an assignment, and tightens the bound with its cost. Returns `false` if no better
+/// assignment can exist.
 fn start_from(mut assignment: Vec<usize>, bound: &mut Bound<'_>, best: &mut Best) -> bool {
     let Bound { costs, beliefs, budget, .. } = bound;
     let cost = descend(costs, beliefs, &mut assignment, budget);
@@ -149,22 +152,22 @@ fn start_from(mut assignment: Vec<usize>, bound: &mut Bound<'_>, best: &mut Best
     tighten(bound, best)
 }
 
-/// The cheapest sums of what was found for one part of the model after the other.
+/// The cheapest sums over independent parts of the model. Parts are added one by one.
 struct Sums {
     n: usize,
-    /// The cheapest sums so far: the cost, which of the sums before, and which assignment of the last part.
+    /// The cheapest sums so far: cost, index of the previous sum, and index of the last part's assignment.
     sums: Vec<(f64, usize, usize)>,
-    /// Every sum that is not listed is at least this.
+    /// Lower bound on all sums not in the list.
     others: f64,
     parts: Vec<Summed>,
 }
 
-/// A part of the model that is in the sums.
+/// A part of the model that the sums contain.
 struct Summed {
     labels: Vec<usize>,
-    /// What was found for the part: costs, and categories of its labels.
+    /// Costs of the part's assignments, and the categories of its labels.
     list: Vec<(f64, Vec<usize>)>,
-    /// The sums before the part: which of the sums before that, and which assignment of the part before.
+    /// The sums before this part was added: index of the previous sum, and index of the previous part's assignment.
     before: Vec<(usize, usize)>,
 }
 
@@ -173,10 +176,10 @@ impl Sums {
         Self { n, sums: vec![(cost, 0, 0)], others: f64::INFINITY, parts: Vec::new() }
     }
 
-    /// Combines the sums so far with what was found for more labels, cheapest first.
+    /// Combines the sums so far with the assignments of another part, cheapest first.
     ///
-    /// A sum is only looked at when one that is no dearer, before it in one of the two lists, has been taken: so it
-    /// takes no more than a few steps for each of the `n` sums.
+    /// A pair enters the heap only after its predecessor in one of the two lists was taken, which costs no more. So
+    /// each of the `n` sums takes a constant number of heap operations.
     fn add(&mut self, labels: Vec<usize>, list: Vec<(f64, Vec<usize>)>, others: f64) {
         let cheapest = |first: Option<f64>, others: f64| first.unwrap_or(f64::INFINITY).min(others);
         let mine = cheapest(self.sums.first().map(|sum| sum.0), self.others);
@@ -203,7 +206,7 @@ impl Sums {
         self.parts.push(Summed { labels, list, before });
     }
 
-    /// The assignments behind the sums; labels outside of all parts are as in `decided`.
+    /// The assignments of the sums. Labels outside all parts have their category in `decided`.
     fn assignments(self, decided: Vec<usize>) -> impl Iterator<Item = (f64, Vec<usize>)> {
         self.sums.into_iter().map(move |(cost, mut sum, mut one)| {
             let mut assignment = decided.clone();
@@ -216,8 +219,8 @@ impl Sums {
     }
 }
 
-/// Raises the bound of the whole model as far as it goes easily, and looks for good assignments on the way. `false` if
-/// nothing better than these can be left.
+/// Raises the bound of the whole model while this is fast, and runs local searches from its candidates. Returns
+/// `false` if no better assignment can exist.
 fn tighten(bound: &mut Bound<'_>, best: &mut Best) -> bool {
     let costs = bound.costs;
     let n_functions = costs.functions.len();
@@ -226,7 +229,7 @@ fn tighten(bound: &mut Bound<'_>, best: &mut Best) -> bool {
     for round in 0..MAX_ROUNDS {
         let before = bound.constant;
         (0..n_functions).for_each(|function| bound.enqueue(function));
-        // Every function is looked at once, whatever the budget.
+        // Every function is updated once, whatever the budget.
         let least = if round == 0 { n_functions } else { 0 };
         if !bound.propagate(best.upper(), least..ROUND * n_functions) {
             return false;
@@ -238,7 +241,7 @@ fn tighten(bound: &mut Bound<'_>, best: &mut Best) -> bool {
             let cost = descend(costs, beliefs, &mut candidate, budget);
             best.offer(cost, &candidate);
             if best.n > 1 {
-                // So that there are `n` of them to begin with.
+                // Provides up to `n` first solutions.
                 neighbors(costs, beliefs, &mut candidate, budget, |cost, other| best.offer(cost, other));
             }
         }
@@ -252,15 +255,15 @@ fn tighten(bound: &mut Bound<'_>, best: &mut Best) -> bool {
     true
 }
 
-/// The decided labels' categories; anything for the others.
+/// The categories of the decided labels, and arbitrary ones for the others.
 fn fixed(bound: &Bound<'_>) -> Vec<usize> {
     let mut assignment = vec![0; bound.costs.model.labels().len()];
     bound.candidate(&mut assignment);
     assignment
 }
 
-/// The undecided labels in parts that no function ties together, with their functions, and what the functions of decided
-/// labels alone cost beyond the bound.
+/// The independent parts of the undecided labels, with their functions. Also returns the cost beyond the bound of
+/// functions whose labels are all decided.
 fn parts(bound: &Bound<'_>) -> (Vec<Part>, f64) {
     let costs = bound.costs;
     let mut of_label = vec![None; costs.model.labels().len()];
@@ -296,13 +299,13 @@ fn parts(bound: &Bound<'_>) -> (Vec<Part>, f64) {
     (parts, rest.map(|function| bound.slack(function, &decided)).sum())
 }
 
-/// Labels that functions tie together.
+/// Undecided labels that functions connect.
 struct Part {
     labels: Vec<usize>,
     functions: Vec<usize>,
 }
 
-/// The search in one part of the model after the other. Costs are counted from the bound of the whole model.
+/// The search in one part after the other. Costs are relative to the bound of the whole model.
 struct Search<'a, 'b> {
     bound: &'a mut Bound<'b>,
     start: Mark,
@@ -313,11 +316,11 @@ struct Search<'a, 'b> {
     candidate: Vec<usize>,
     /// θ of every function of the model for the candidate.
     slack: Vec<f64>,
-    /// Work of a node beside the updates.
+    /// Work of a node besides its updates.
     price: u64,
 }
 
-/// A decision: the label takes the category, and after that it does not.
+/// A decision: first the label has the category, then the category is excluded.
 struct Branch {
     label: usize,
     category: usize,
@@ -332,7 +335,7 @@ impl<'a, 'b> Search<'a, 'b> {
         Self { bound, start, labels, functions, best, candidate, slack, price: 0 }
     }
 
-    /// Goes on with another part.
+    /// Starts the search in another part.
     fn enter(&mut self, part: Part, best: Best) {
         let costs = self.bound.costs;
         let of_label = |&label: &usize| (costs.n_categories(label) + costs.of_label[label].len()) as u64;
@@ -343,7 +346,7 @@ impl<'a, 'b> Search<'a, 'b> {
         (self.labels, self.functions, self.best) = (part.labels, part.functions, best);
     }
 
-    /// Offers this part's labels as an assignment of all labels has them.
+    /// Offers the categories of this part's labels in a complete assignment.
     fn offer(&mut self, assignment: &[usize]) {
         let mine: Vec<usize> = self.labels.iter().map(|&label| assignment[label]).collect();
         self.labels.iter().zip(&mine).for_each(|(&label, &category)| self.candidate[label] = category);
@@ -354,12 +357,12 @@ impl<'a, 'b> Search<'a, 'b> {
         self.best.offer(cost, &mine);
     }
 
-    /// The cost below which assignments are of interest, as the bound counts.
+    /// The cost below which an assignment enters the list, on the scale of the bound.
     fn upper(&self) -> f64 {
         self.start.constant + self.best.upper()
     }
 
-    /// Searches until nothing is left or the budget is spent; a lower bound on what was not looked at.
+    /// Searches until the part is complete or the budget is spent. Returns a lower bound on unexplored assignments.
     fn run(&mut self) -> f64 {
         let effort = 4 * self.functions.len() + 16;
         let mut open: Vec<Branch> = Vec::new();
@@ -382,7 +385,8 @@ impl<'a, 'b> Search<'a, 'b> {
         others
     }
 
-    /// To the last decision that leaves something to try: its category is out. `false` if there is none.
+    /// Backtracks to the last decision with an open alternative and excludes its category. Returns `false` if there
+    /// is none.
     fn go_back(&mut self, open: &mut Vec<Branch>) -> bool {
         while let Some(Branch { label, category, mark }) = open.pop() {
             self.bound.undo(mark);
@@ -394,8 +398,8 @@ impl<'a, 'b> Search<'a, 'b> {
         false
     }
 
-    /// Looks at the cheapest category of every label, and says where to branch: at the label whose functions cost
-    /// most beyond the bound. `None` if nothing better than the best is left.
+    /// Builds a candidate from each label's cheapest category, and chooses where to branch: at the label whose
+    /// functions exceed the bound most. Returns `None` if no better assignment is left.
     fn choose(&mut self) -> Option<(usize, usize)> {
         self.bound.budget.spend(self.price);
         for &label in &self.labels {
@@ -418,7 +422,7 @@ impl<'a, 'b> Search<'a, 'b> {
         Some((label, self.candidate[label]))
     }
 
-    /// What a label's functions cost beyond the bound; a broken hard rule counts like many costs.
+    /// The cost beyond the bound of a label's functions. A violated hard rule counts as a large finite cost.
     fn score(&self, label: usize) -> f64 {
         const BROKEN: f64 = 1e3;
         self.bound.costs.of_label[label].iter().map(|&(function, _)| self.slack[function].min(BROKEN)).sum()

@@ -1,6 +1,5 @@
 //! The junction tree: exact inference along a tree of small tables.
 
-pub(crate) mod account;
 pub(crate) mod network;
 mod order;
 pub(crate) mod plan;
@@ -10,25 +9,24 @@ mod search;
 mod sweep;
 mod underflow;
 
-pub use plan::Cost;
-pub use runner::Limits;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
-use std::sync::OnceLock;
-
-use crate::belief::BeliefMatrix;
+use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
-use crate::evidence::Evidence;
+use crate::infer::account::Account;
 use crate::infer::branch_and_bound::{BranchAndBound, SearchLimits};
-use crate::infer::semiring::SumProduct;
-use crate::infer::typical::{Mixture, Typical};
+use crate::infer::factor::Factors;
+use crate::infer::limits::{Cost, Limits};
+use crate::infer::semiring::{Aim, SumProduct};
+use crate::infer::typical::Typical;
 use crate::label::LabelId;
-use crate::log_space::divide_positive;
+use crate::logic::{conflict, named};
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, SearchEnd, Stopped};
 use crate::rule::RuleId;
-use account::Account;
 use network::Split;
-use runner::{Aim, Answer, Compilation, Runner};
+use runner::{Answer, Compilation, Runner};
 use sample::Walk;
 
 /// Exact marginals for models whose rules do not tie too many labels together at once.
@@ -73,25 +71,26 @@ pub struct JunctionTree {
     walk: OnceLock<Walk>,
     /// A second opinion on rows that lost all digits, once one was asked for; `None` if it is too costly.
     search: OnceLock<Option<Box<BranchAndBound>>>,
+    factors: Arc<Factors>,
     limits: Limits,
 }
 
 /// A plan for [`JunctionTree`], whose cost is known and whose tables are not laid out yet.
 pub(crate) struct JunctionTreePlan {
-    model: Model,
+    factors: Arc<Factors>,
     compilation: Compilation,
     limits: Limits,
 }
 
 impl JunctionTreePlan {
-    pub(crate) fn new(model: &Model, limits: Limits) -> Result<Self> {
-        Self::new_worth(model, limits, f64::INFINITY)
+    pub(crate) fn new(factors: &Arc<Factors>, limits: Limits) -> Result<Self> {
+        Self::new_worth(factors, limits, f64::INFINITY)
     }
 
     /// The same where a row of more than `max_work` multiply-adds is of no use.
-    pub(crate) fn new_worth(model: &Model, limits: Limits, max_work: f64) -> Result<Self> {
-        let compilation = Compilation::new_worth(model, Aim::Sum, Split::Signed, limits, max_work)?;
-        Ok(Self { model: model.clone(), compilation, limits })
+    pub(crate) fn new_worth(factors: &Arc<Factors>, limits: Limits, max_work: f64) -> Result<Self> {
+        let compilation = Compilation::new_worth(factors, Aim::Sum, Split::Signed, limits, max_work)?;
+        Ok(Self { factors: Arc::clone(factors), compilation, limits })
     }
 
     pub(crate) fn cost(&self) -> Cost {
@@ -104,22 +103,22 @@ impl JunctionTreePlan {
     }
 
     pub(crate) fn tree(self) -> Result<JunctionTree> {
-        let Self { model, compilation, limits } = self;
+        let Self { factors, compilation, limits } = self;
         let account = Account::new(limits.memory);
         let runner = compilation.runner(&account)?;
         let (quick, careful) = if compilation.is_signed() {
             // The same plan without signs; if that is too large, perhaps another one is not.
             let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
-                Compilation::new(&model, Aim::Sum, Split::Or, limits)
+                Compilation::new(&factors, Aim::Sum, Split::Or, limits)
                     .and_then(|compilation| compilation.runner(&account))
             });
             (Some(runner), careful)
         } else {
             (None, Ok(runner))
         };
-        let (typical, excluded) = (Typical::new(&model), OnceLock::new());
+        let (typical, excluded) = (Typical::new(&factors.model), OnceLock::new());
         let (walk, search) = (OnceLock::new(), OnceLock::new());
-        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, limits })
+        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, factors, limits })
     }
 }
 
@@ -135,6 +134,12 @@ const MAX_ERROR: f64 = 2e-10;
 /// Multiply-adds from which on it is.
 const MAX_AGAIN: f64 = 1e7;
 
+impl fmt::Debug for JunctionTree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JunctionTree").field("cost", &self.cost()).finish_non_exhaustive()
+    }
+}
+
 impl JunctionTree {
     /// Compiles within the default limits.
     pub fn compile(model: &Model) -> Result<Self> {
@@ -143,7 +148,7 @@ impl JunctionTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        JunctionTreePlan::new(model, limits)?.tree()
+        JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree()
     }
 
     /// The model it was compiled from.
@@ -171,15 +176,12 @@ impl JunctionTree {
     }
 
     /// All marginals, ln Z and every rule's agreement for one instance.
-    pub fn infer(&self, evidence: &Evidence) -> Result<Posterior> {
-        self.infer_row(&self.model().row(evidence)?)
+    pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
+        self.infer_row(&instance.values(self.model())?)
     }
 
-    /// The same for a row of completed beliefs.
-    pub fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
-        let name = |rule| self.model().rule_name(rule);
-        self.infer_row_or_conflict(row)
-            .map_err(|rules| Error::Impossible { rules: rules.into_iter().map(name).collect() })
+    pub(crate) fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
+        self.infer_row_or_conflict(row).map_err(|rules| named(self.model(), rules))
     }
 
     /// The same, or the rules that leave nothing possible.
@@ -195,7 +197,7 @@ impl JunctionTree {
             Err(_) => self.imprecise_with_agreement(row),
         };
         if answer.log_total == f64::NEG_INFINITY {
-            return Err(self.conflict(row));
+            return Err(conflict(self.model(), row));
         }
         let (log_evidence, marginals) = self.finished(row, answer);
         Ok(Posterior {
@@ -209,7 +211,8 @@ impl JunctionTree {
     }
 
     /// All marginals and ln Z for many rows; a row that is impossible does not disturb the others.
-    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
+    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
+        check_same_labels(rows.model(), self.model())?;
         let answers = match &self.quick {
             None => self.any().batch(rows, |row, answer| (self.finished(row, answer), Stopped::Exact)),
             Some(quick) => {
@@ -228,7 +231,7 @@ impl JunctionTree {
         let stopped = answers.iter().map(|(_, stopped)| *stopped).collect();
         let marginals = answers.into_iter().flat_map(|((_, marginals), _)| marginals).collect();
         let (model, engine) = (self.model().clone(), Engine::JunctionTree);
-        Posteriors { model, marginals, log_evidence, engine, stopped }
+        Ok(Posteriors { model, marginals, log_evidence, engine, stopped })
     }
 
     /// Rows that lost digits: without signs where that fits, else as good as it gets.
@@ -237,8 +240,8 @@ impl JunctionTree {
             Ok(careful) => careful.batch(rows, |row, answer| (self.finished(row, answer), Stopped::Exact)),
             Err(_) => (0..rows.n_rows())
                 .map(|row| {
-                    let (answer, _, stopped) = self.imprecise_with_agreement(rows.row(row));
-                    (self.finished(rows.row(row), answer), stopped)
+                    let (answer, _, stopped) = self.imprecise_with_agreement(rows.values_of(row));
+                    (self.finished(rows.values_of(row), answer), stopped)
                 })
                 .collect(),
         }
@@ -251,7 +254,7 @@ impl JunctionTree {
         let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
         let useless = !(answer.log_total.is_finite() && error < 1e-3);
         if useless && !precise {
-            let best = self.search().map(|search| search.top(row, 1));
+            let best = self.search().map(|search| search.top_row(row, 1));
             match best.as_ref().map(|best| (best.first(), best.end())) {
                 Some((None, SearchEnd::Complete)) => answer.log_total = f64::NEG_INFINITY,
                 // Z is at least the weight of any one assignment.
@@ -265,28 +268,26 @@ impl JunctionTree {
 
     /// The marginals with each rule left out in turn: the cavity beliefs, and the answer to "what if this rule
     /// were not there". `None` where even that leaves nothing possible.
-    pub fn without_each_rule(&self, row: &[f64]) -> Result<Vec<Option<Vec<f64>>>> {
+    pub fn without_each_rule(&self, instance: &impl Instance) -> Result<Vec<Option<Vec<f64>>>> {
+        self.without_each_rule_of(&instance.values(self.model())?)
+    }
+
+    pub(crate) fn without_each_rule_of(&self, row: &[f64]) -> Result<Vec<Option<Vec<f64>>>> {
         let answers = self.careful()?.without_each(row);
         let marginals = |(rule, answer): (RuleId, Answer)| {
             let mixture = self.typical.mixture_without(row, answer.log_total, Some(rule));
-            (answer.log_total > f64::NEG_INFINITY).then(|| self.mixed(&mixture, answer))
+            (answer.log_total > f64::NEG_INFINITY).then(|| self.typical.mixed(&mixture, answer.masses))
         };
         Ok(self.model().rule_ids().zip(answers).map(marginals).collect())
-    }
-
-    /// A smallest set of rules that together exclude everything that an impossible row allows.
-    pub fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
-        match &self.careful {
-            Ok(careful) => careful.conflict(row),
-            Err(_) => self.search().map_or_else(Vec::new, |search| search.conflict(row)),
-        }
     }
 
     /// Branch and bound for the rules alone: combinations are left out where their sum is in doubt.
     fn search(&self) -> Option<&BranchAndBound> {
         let compile = || {
             let rules = self.model().without_typical();
-            BranchAndBound::compile_within(&rules, self.limits, SearchLimits::default()).ok().map(Box::new)
+            BranchAndBound::new(&rules, &self.factors, self.limits, SearchLimits::default())
+                .ok()
+                .map(Box::new)
         };
         self.search.get_or_init(compile).as_deref()
     }
@@ -329,25 +330,7 @@ impl JunctionTree {
     /// ln Z and the marginals of a row, combinations included.
     fn finished(&self, row: &[f64], answer: Answer) -> (f64, Vec<f64>) {
         let mixture = self.typical.mixture(row, answer.log_total);
-        (mixture.log_evidence, self.mixed(&mixture, answer))
-    }
-
-    fn mixed(&self, mixture: &Mixture, answer: Answer) -> Vec<f64> {
-        let mut marginals = self.normalized(answer);
-        self.typical.mix(mixture, &mut marginals);
-        marginals
-    }
-
-    fn normalized(&self, answer: Answer) -> Vec<f64> {
-        let mut marginals = answer.masses;
-        for label in self.model().label_ids() {
-            let block = &mut marginals[self.model().block(label)];
-            let total: f64 = block.iter().sum();
-            if total > 0.0 {
-                block.iter_mut().for_each(|mass| *mass = divide_positive(*mass, total));
-            }
-        }
-        marginals
+        (mixture.log_evidence, self.typical.mixed(&mixture, answer.masses))
     }
 }
 

@@ -1,10 +1,10 @@
 //! A model as variables and small tables: what the elimination order is searched on and the plan is made of.
 
-use super::plan::quantity;
-use super::runner::Aim;
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
+use crate::infer::limits::quantity;
 use crate::infer::outcome::Outcome;
+use crate::infer::semiring::Aim;
 use crate::label::LabelId;
 use crate::rule::RuleId;
 

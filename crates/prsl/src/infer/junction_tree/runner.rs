@@ -4,42 +4,33 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::account::{Account, Pool};
 use super::network::{Form, Leaf, Source, Split};
-use super::plan::{Cost, Plan, bytes_above, quantity};
+use super::plan::Plan;
 use super::search::{Best, Ceiling, search};
 use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
+use crate::infer::account::{Account, Pool};
 use crate::infer::factor::{Factor, Factors, Shape, States};
+use crate::infer::limits::{Cost, Limits, bytes_above, quantity};
 use crate::infer::outcome::SMALLEST;
-use crate::infer::semiring::Semiring;
+use crate::infer::semiring::{Aim, Semiring};
 use crate::label::LabelId;
 use crate::log_space::exp_positive;
 use crate::model::Model;
 use crate::rule::RuleId;
 
-/// What a compiled model may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of memory for tables, over all threads.
-    pub memory: u64,
-}
-
-impl Default for Limits {
-    /// One gibibyte.
-    fn default() -> Self {
-        Self { memory: 1 << 30 }
-    }
-}
-
 /// A rule that weighs less than this when silent, compared with fired, can take away nearly all of Z by itself.
 const NEARLY_HARD: f64 = 0.01;
+
+/// The largest workspace, in bytes, with which eight lanes are used. Beyond it, most of a sweep waits for memory and four
+/// lanes were faster: with caches of 2 MiB a core, by a fifth from 60 MiB on, and slower by a tenth below 10 MiB.
+const MOST_OF_EIGHT_LANES: u64 = 16 << 20;
 
 /// A plan with everything needed to run it.
 pub(crate) struct Runner<S: Semiring> {
     pub(crate) model: Model,
-    pub(super) states: States,
+    pub(super) states: Arc<States>,
     leaves: Vec<Leaf>,
     /// The leaf of each label's belief, none for a label that no rule speaks about.
     pub(super) belief_leaves: Vec<Option<usize>>,
@@ -66,28 +57,6 @@ pub(crate) struct Answer {
     pub(crate) error: f64,
 }
 
-/// A sum keeps a label's categories apart by their share, a maximum by the largest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Aim {
-    Sum,
-    Maximum,
-}
-
-impl Aim {
-    /// What is asked for.
-    pub(crate) fn query(self) -> &'static str {
-        match self {
-            Aim::Sum => "exact inference",
-            Aim::Maximum => "the exact most probable explanation",
-        }
-    }
-
-    /// What to do where a model is too wide, whatever the memory.
-    pub(super) fn advice(self) -> &'static str {
-        "give the rules that connect many labels fewer labels, or use loopy propagation"
-    }
-}
-
 /// The most multiply-adds a row that a plan may take: some minutes on one core.
 const MAX_WORK: f64 = 1e12;
 
@@ -97,29 +66,28 @@ const MAX_ENTRIES: f64 = u32::MAX as f64;
 /// How a model is to be compiled: the rules, the best plan for them, and what it may take.
 pub(crate) struct Compilation {
     model: Model,
-    factors: Factors,
+    factors: Arc<Factors>,
     best: Best,
     aim: Aim,
     limits: Limits,
 }
 
 impl Compilation {
-    pub(crate) fn new(model: &Model, aim: Aim, split: Split, limits: Limits) -> Result<Self> {
-        Self::new_worth(model, aim, split, limits, MAX_WORK)
+    pub(crate) fn new(factors: &Arc<Factors>, aim: Aim, split: Split, limits: Limits) -> Result<Self> {
+        Self::new_worth(factors, aim, split, limits, MAX_WORK)
     }
 
     /// The same where a plan of more than `max_work` multiply-adds a row is of no use.
     pub(crate) fn new_worth(
-        model: &Model,
+        factors: &Arc<Factors>,
         aim: Aim,
         split: Split,
         limits: Limits,
         max_work: f64,
     ) -> Result<Self> {
-        let factors = Factors::new(model);
         let ceiling = Ceiling { memory: limits.memory as f64, work: max_work.min(MAX_WORK) };
-        let best = search(&factors, aim, split, ceiling)?;
-        Ok(Self { model: model.clone(), factors, best, aim, limits })
+        let best = search(factors, aim, split, ceiling)?;
+        Ok(Self { model: factors.model.clone(), factors: Arc::clone(factors), best, aim, limits })
     }
 
     /// What the plan takes, before all is laid out.
@@ -143,10 +111,14 @@ impl Compilation {
 
     /// Refuses what is known to be too large before all is laid out.
     pub(crate) fn check(&self) -> Result<()> {
-        let cost = self.best.outline.cost;
-        // The values alone; what else it takes is known when all is laid out.
+        let may_fit = self.best.outlines().any(|outline| self.may_fit(&outline.cost));
+        if may_fit { Ok(()) } else { Err(self.too_costly(self.best.outline.cost)) }
+    }
+
+    /// Whether a plan is within the limits as far as that is known before all is laid out: by its values alone.
+    fn may_fit(&self, cost: &Cost) -> bool {
         let is_too_large = cost.entries * 8.0 > self.limits.memory as f64 || cost.entries > MAX_ENTRIES;
-        if is_too_large || cost.multiply_adds > MAX_WORK { Err(self.too_costly(cost)) } else { Ok(()) }
+        !is_too_large && cost.multiply_adds <= MAX_WORK
     }
 
     /// The same as [`Self::runner`] with an account of its own.
@@ -156,23 +128,31 @@ impl Compilation {
 
     /// Makes it ready to run, or says what it would take if that is more than the limits allow.
     pub(super) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
-        let cost = self.best.outline.cost;
         self.check()?;
         let network = self.best.network(&self.factors)?;
-        let mut plan = self.best.outline.plan(&network);
+        let of_leaves = network.leaves.iter().map(Leaf::bytes).sum::<u64>();
+        let n_rules = self.factors.list.len();
+        let mut refused = None;
+        let fitting =
+            self.best.outlines().filter(|outline| self.may_fit(&outline.cost)).find_map(|outline| {
+                let mut plan = outline.plan(&network);
+                let (fixed, one) = (plan.bytes() + of_leaves, plan.workspace_bytes(n_rules, 1));
+                plan.cost.bytes = (fixed + one) as f64;
+                let fits = account.fits(fixed, one);
+                refused = refused.or(Some(plan.cost));
+                fits.then_some((plan, fixed))
+            });
+        let Some((mut plan, fixed)) = fitting else {
+            return Err(self.too_costly(refused.unwrap_or(self.best.outline.cost)));
+        };
         let is_nearly_hard = |&&(rule, _): &&(RuleId, usize)| {
             let [silent, fired] = self.factors.list[rule.index()].weights;
             silent < NEARLY_HARD * fired
         };
         plan.watch(&network.signed.iter().filter(is_nearly_hard).map(|&(_, variable)| variable).collect());
-        let n_rules = self.factors.list.len();
         let [one, four, eight] = [1, 4, 8].map(|lanes| plan.workspace_bytes(n_rules, lanes));
-        let fixed = plan.bytes() + network.leaves.iter().map(Leaf::bytes).sum::<u64>();
-        plan.cost.bytes = (fixed + one) as f64;
-        if !account.fits(fixed, one) {
-            return Err(self.too_costly(plan.cost));
-        }
         account.reserve(fixed);
+        let work = plan.cost.multiply_adds;
         let mut belief_leaves = vec![None; self.model.labels().len()];
         for (index, leaf) in network.leaves.iter().enumerate() {
             if let Source::Belief(label) = leaf.source {
@@ -181,7 +161,7 @@ impl Compilation {
         }
         Ok(Runner {
             model: self.model.clone(),
-            states: self.factors.states.clone(),
+            states: Arc::clone(&self.factors.states),
             weights: self.factors.list.iter().map(|factor| factor.weights).collect(),
             belief_leaves,
             one: account.pool(one),
@@ -194,8 +174,8 @@ impl Compilation {
             consistent: match self.is_signed() {
                 false => f64::INFINITY,
                 // Doing a row again costs nothing to speak of.
-                true if cost.multiply_adds < 2e4 => 1e-13,
-                true if cost.multiply_adds < 1e7 => 1e-11,
+                true if work < 2e4 => 1e-13,
+                true if work < 1e7 => 1e-11,
                 // Here it costs seconds, and more digits are lost on the way.
                 true => 1e-8,
             },
@@ -256,9 +236,10 @@ impl<S: Semiring> Runner<S> {
         rows: &BeliefMatrix,
         finish: impl Fn(&[f64], Option<Answer>) -> T + Sync,
     ) -> Vec<T> {
-        // Eight rows side by side unless that takes too much memory for all threads together.
+        // Eight rows side by side unless that takes too much memory for all threads together, or too much cache.
         let fits = |lanes: usize| self.fits(lanes, rayon::current_num_threads());
-        if rows.n_rows() >= 4 && fits(8) {
+        let is_cached = self.plan.workspace_bytes(self.weights.len(), 8) <= MOST_OF_EIGHT_LANES;
+        if rows.n_rows() >= 4 && is_cached && fits(8) {
             self.batch_in(&self.eight, rows, finish)
         } else if rows.n_rows() >= 2 && fits(4) {
             self.batch_in(&self.four, rows, finish)
@@ -274,7 +255,8 @@ impl<S: Semiring> Runner<S> {
         finish: impl Fn(&[f64], Option<Answer>) -> T + Sync,
     ) -> Vec<T> {
         let group = |start: usize| {
-            let group: Vec<&[f64]> = (start..rows.n_rows().min(start + L)).map(|row| rows.row(row)).collect();
+            let group: Vec<&[f64]> =
+                (start..rows.n_rows().min(start + L)).map(|row| rows.values_of(row)).collect();
             let answers = pool.with(|| self.workspace(), |workspace| self.sweep(workspace, &group));
             group.iter().zip(answers).map(|(row, answer)| finish(row, answer)).collect::<Vec<T>>()
         };
@@ -394,21 +376,6 @@ impl<S: Semiring> Runner<S> {
     pub(super) fn fits(&self, lanes: usize, workspaces: usize) -> bool {
         let bytes = self.plan.workspace_bytes(self.weights.len(), lanes);
         self.account.fits(0, bytes.saturating_mul(workspaces as u64))
-    }
-
-    /// Whether the row stays impossible when these rules are left out.
-    pub(crate) fn is_impossible_without(&self, row: &[f64], rules: &[RuleId]) -> bool {
-        self.in_logarithms_without(row, rules).log_total == f64::NEG_INFINITY
-    }
-
-    /// A smallest set of rules that excludes everything that the row allows.
-    pub(crate) fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
-        let hard: Vec<RuleId> =
-            self.model.rule_ids().filter(|rule| self.weights[rule.index()].contains(&0.0)).collect();
-        crate::infer::enumeration::minimal_subset(hard.clone(), |kept| {
-            let left_out: Vec<RuleId> = hard.iter().copied().filter(|rule| !kept.contains(rule)).collect();
-            self.is_impossible_without(row, &left_out)
-        })
     }
 
     pub(super) fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
@@ -634,3 +601,6 @@ fn are_normal(masses: &[f64]) -> bool {
     const LARGE: f64 = 1e-7;
     masses.iter().sum::<f64>() >= LARGE || masses.iter().all(|&mass| mass == 0.0 || mass.abs() >= SMALLEST)
 }
+
+#[cfg(test)]
+mod tests;

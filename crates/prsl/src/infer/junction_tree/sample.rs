@@ -19,43 +19,52 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::JunctionTree;
-use super::account::Pool;
 use super::plan::{Plan, Step};
 use super::runner::Runner;
 use super::sweep::Workspace;
 use super::underflow::is_kept;
-use crate::belief::BeliefMatrix;
+use crate::assignment::Assignment;
+use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::Result;
-use crate::infer::sampler::{Samples, Sampling, draw, draw_category, exponentiate};
+use crate::infer::account::Pool;
+use crate::infer::samples::{Samples, Sampling, draw, draw_category, exponentiate};
 use crate::infer::semiring::{Semiring, SumProduct};
 use crate::infer::typical::{Mixture, Typical};
 use crate::label::LabelId;
+use crate::logic::impossible;
 
 impl JunctionTree {
-    /// Joint samples from the posterior of a row of completed beliefs, independent of each other; `None` if the row
-    /// is impossible.
+    /// Joint samples from the posterior of an instance, independent of each other.
     ///
     /// ```
-    /// use prsl::{Evidence, JunctionTree, Model, Sampling};
+    /// use prsl::infer::Sampling;
+    /// use prsl::{Evidence, JunctionTree, Model};
     ///
     /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 1: wet <- rain")?;
-    /// let row = model.row(&Evidence::new().observe("weather", "rain"))?;
-    /// let samples = JunctionTree::compile(&model)?.sample_row(&row, &Sampling { n_samples: 2, ..Sampling::default() })?;
-    /// assert_eq!(samples, Some(vec![vec![1, 1], vec![1, 1]])); // rain and wet
+    /// let evidence = Evidence::new().observe("weather", "rain");
+    /// let samples = JunctionTree::compile(&model)?.sample(&evidence, &Sampling { n_samples: 2, ..Sampling::default() })?;
+    /// assert_eq!(samples, [[1, 1], [1, 1]]); // rain and wet
     /// # Ok::<(), prsl::Error>(())
     /// ```
     ///
     /// Refused where only a plan with signs fits the limits: see [`JunctionTree::is_careful`].
-    pub fn sample_row(&self, row: &[f64], sampling: &Sampling) -> Result<Option<Samples>> {
+    pub fn sample(&self, instance: &impl Instance, sampling: &Sampling) -> Result<Samples> {
+        let row = &instance.values(self.model())?[..];
         let source = self.source()?;
         let samples = source.sample_group(&source.runner.one, &[row], 0, sampling);
         source.runner.rest();
-        Ok(samples.into_iter().next().flatten())
+        samples.into_iter().next().flatten().ok_or_else(|| impossible(self.model(), row))
     }
 
-    /// The same for many rows: each has the samples that [`Self::sample_row`] would give it at its place.
-    pub fn sample_batch(&self, rows: &BeliefMatrix, sampling: &Sampling) -> Result<Vec<Option<Samples>>> {
-        Ok(self.source()?.sample_batch(rows, sampling))
+    /// Samples for every row, `None` where the row is impossible. Each row has the samples that [`Self::sample`] gives it
+    /// at its place.
+    pub fn sample_batch(
+        &self,
+        rows: &BeliefMatrix,
+        sampling: &Sampling,
+    ) -> Result<Vec<Result<Option<Samples>>>> {
+        check_same_labels(rows.model(), self.model())?;
+        Ok(self.source()?.sample_batch(rows, sampling).into_iter().map(Ok).collect())
     }
 
     fn source(&self) -> Result<Source<'_>> {
@@ -98,7 +107,8 @@ impl Source<'_> {
         sampling: &Sampling,
     ) -> Vec<Option<Samples>> {
         let group = |start: usize| {
-            let group: Vec<&[f64]> = (start..rows.n_rows().min(start + L)).map(|row| rows.row(row)).collect();
+            let group: Vec<&[f64]> =
+                (start..rows.n_rows().min(start + L)).map(|row| rows.values_of(row)).collect();
             self.sample_group(pool, &group, start, sampling)
         };
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
@@ -184,13 +194,13 @@ impl Source<'_> {
         let mut samples = Vec::with_capacity(n);
         for _ in 0..n {
             let combination = self.typical.sample(mixture, &mut walker.rng);
-            samples.push(match combination {
+            samples.push(Assignment::from_indices(match combination {
                 Some(combination) => combination,
                 None => {
                     walker.run(self.walk);
                     walker.is_sound.then(|| self.categories(row, &mut walker))?
                 }
-            });
+            }));
         }
         Some(samples)
     }

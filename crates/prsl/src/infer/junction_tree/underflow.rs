@@ -14,6 +14,7 @@
 //! inputs; where that bound becomes low, the entries are looked at.
 
 use super::sweep::Lane;
+use crate::infer::semiring::wide;
 
 /// A row in which the product of the smallest positive entries of all leaves is above this cannot underflow anywhere; the
 /// distance to the smallest number is for tables whose sums are scaled down.
@@ -126,6 +127,11 @@ pub(super) fn of_weights<const L: usize>(weights: &[Lane<L>; 2]) -> Track<L> {
 
 /// The smallest positive size of an entry, infinite if there is none.
 pub(super) fn smallest_of<const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
+    wide!(smallest_in(slots))
+}
+
+#[inline(always)]
+fn smallest_in<const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
     let mut smallest = [f64::INFINITY; L];
     for slot in slots {
         for l in 0..L {

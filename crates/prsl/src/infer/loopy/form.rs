@@ -7,11 +7,15 @@
 //! Hot loops index whole slices by a range of slots instead of zipping parts of them: otherwise the compiler vectorizes
 //! across slots and gathers, where it should across the lane.
 
+mod chain;
+mod table;
+
 use std::ops::Range;
 
+pub(super) use chain::Chain;
+pub(super) use table::Table;
+
 use super::frontier::Frontier;
-use super::merge::Weight;
-use crate::infer::diagram::Diagram;
 use crate::infer::semiring::Semiring;
 
 /// One value for each of `L` rows.
@@ -70,19 +74,37 @@ impl Form {
 
     /// A number below [`LEAST`] if a product on the way to the messages may have underflowed, given the smallest positive
     /// cavity of each label. Asked after [`Self::send`], with its scratch memory.
+    #[inline(always)]
     pub(super) fn least<const L: usize>(&self, cavities: &[Lane<L>], scratch: &[Lane<L>]) -> Lane<L> {
         match self {
             Form::RankOne(form) => form.least(cavities),
-            Form::Table(form) => cavities
-                .iter()
-                .fold([form.smallest; L], |product, cavity| std::array::from_fn(|l| product[l] * cavity[l])),
+            Form::Table(form) => {
+                let mut product = [form.smallest; L];
+                for cavity in cavities {
+                    for l in 0..L {
+                        product[l] *= cavity[l];
+                    }
+                }
+                product
+            }
             Form::Chain(form) => form.least(cavities, scratch),
             // It does not underflow.
             Form::Frontier(_) => [f64::INFINITY; L],
         }
     }
 
+    /// Number of values that the form stores, about 8 bytes each.
+    pub(super) fn n_values(&self) -> usize {
+        match self {
+            Form::RankOne(form) => 2 * form.q.len(),
+            Form::Table(form) => form.n_values(),
+            Form::Chain(form) => form.n_values(),
+            Form::Frontier(form) => form.q.len(),
+        }
+    }
+
     /// How many lanes of scratch memory [`Self::send`] needs.
+    #[inline(always)]
     pub(super) fn n_scratch(&self) -> usize {
         match self {
             Form::RankOne(form) => 4 * form.sizes.len(),
@@ -93,6 +115,7 @@ impl Form {
     }
 
     /// The messages to all labels, given the cavities of all labels. They are not normalized.
+    #[inline(always)]
     pub(super) fn send<S: Semiring, const L: usize>(
         &self,
         incoming: &[Lane<L>],
@@ -157,14 +180,23 @@ impl RankOne {
 
     /// That something fires is a sum, as large as its largest term. That nothing fires is a product, but where that is what
     /// counts all messages are as small as it is, and the factor's total shows it. So it takes one small cavity to underflow.
+    #[inline(always)]
     fn least<const L: usize>(&self, cavities: &[Lane<L>]) -> Lane<L> {
         /// What is left of [`LEAST`] for the totals of the other labels.
         const TOTALS: f64 = 1e-85;
-        cavities.iter().fold([f64::INFINITY; L], |least, cavity| {
-            std::array::from_fn(|l| least[l].min(cavity[l] * (self.smallest * TOTALS)))
-        })
+        let mut smallest = [f64::INFINITY; L];
+        for cavity in cavities {
+            for l in 0..L {
+                smallest[l] = if cavity[l] < smallest[l] { cavity[l] } else { smallest[l] };
+            }
+        }
+        for l in 0..L {
+            smallest[l] *= self.smallest * TOTALS;
+        }
+        smallest
     }
 
+    #[inline(always)]
     fn send<S: Semiring, const L: usize>(
         &self,
         incoming: &[Lane<L>],
@@ -264,347 +296,4 @@ fn or<S: Semiring, const L: usize>([s1, f1]: &[Lane<L>; 2], [s2, f2]: &[Lane<L>;
         fired[l] = S::add(S::mul(f1[l], S::add(s2[l], f2[l])), S::mul(s1[l], f2[l]));
     }
     [silent, fired]
-}
-
-/// Any weights over few labels.
-///
-/// # Derivation
-///
-/// With T(x₁ … x_d) the table and cᵢ the cavities, contract the labels from the last to the first,
-///
-/// ```text
-/// T_d = T          Tᵢ₋₁(x₁ … xᵢ₋₁) = Σ_{xᵢ} Tᵢ(x₁ … xᵢ) cᵢ(xᵢ)                      (1)
-/// ```
-///
-/// and multiply them up from the first to the last, P₀ = 1, Pᵢ(x₁ … xᵢ) = Pᵢ₋₁(x₁ … xᵢ₋₁) cᵢ(xᵢ)   (2). Then
-///
-/// ```text
-/// message to i = Σ_{x₁ … xᵢ₋₁} Pᵢ₋₁(x₁ … xᵢ₋₁) Tᵢ(x₁ … xᵢ)                          (3)
-/// ```
-///
-/// a few operations for each entry of the table, and no division. States of a label that the table does not tell
-/// apart are one class, and only classes are summed over.
-#[derive(Clone, Debug)]
-pub(super) struct Table {
-    /// How many classes each label has.
-    sizes: Vec<usize>,
-    /// The class of each slot, counted through all labels.
-    classes: Vec<usize>,
-    /// Over classes, the last label fastest.
-    entries: Vec<f64>,
-    /// Their logarithms, until the entries are elements of a semiring.
-    logs: Vec<f64>,
-    /// The smallest positive entry.
-    smallest: f64,
-}
-
-impl Table {
-    /// The table of these entries over the labels' states, the last label fastest.
-    pub(super) fn new(sizes: &[usize], weights: &[Weight]) -> Self {
-        let entries: Vec<f64> = weights.iter().map(|weight| weight.number).collect();
-        let logs = weights.iter().map(|weight| weight.log).collect();
-        let smallest = entries.iter().copied().filter(|&entry| entry > 0.0).fold(1.0, f64::min);
-        let mut table = Self { sizes: sizes.to_vec(), classes: Vec::new(), entries, logs, smallest };
-        let mut first = 0;
-        for label in 0..sizes.len() {
-            let classes = table.merge(label);
-            table.classes.extend(classes.iter().map(|class| first + class));
-            first += table.sizes[label];
-        }
-        table
-    }
-
-    /// Merges the states of a label whose slices of the table are the same; the class of each state.
-    fn merge(&mut self, label: usize) -> Vec<usize> {
-        let (n, stride) = (self.sizes[label], self.sizes[label + 1..].iter().product::<usize>());
-        let slice = |state: usize| {
-            let logs = &self.logs;
-            logs.chunks(n * stride).flat_map(move |c| &c[state * stride..(state + 1) * stride])
-        };
-        let mut distinct: Vec<usize> = Vec::new();
-        let mut classes = Vec::with_capacity(n);
-        for state in 0..n {
-            let class = distinct.iter().position(|&other| slice(other).eq(slice(state)));
-            classes.push(class.unwrap_or(distinct.len()));
-            if class.is_none() {
-                distinct.push(state);
-            }
-        }
-        let kept = |chunk: &[f64]| -> Vec<f64> {
-            distinct.iter().flat_map(|state| chunk[state * stride..(state + 1) * stride].to_vec()).collect()
-        };
-        self.entries = self.entries.chunks(n * stride).flat_map(kept).collect();
-        self.logs = self.logs.chunks(n * stride).flat_map(kept).collect();
-        self.sizes[label] = distinct.len();
-        classes
-    }
-
-    /// How many entries it has.
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    fn n_scratch(&self) -> usize {
-        let mut partial = 0;
-        let mut size = 1;
-        for &n in &self.sizes {
-            partial += size;
-            size *= n;
-        }
-        2 * self.sizes.iter().sum::<usize>() + 2 * partial
-    }
-
-    fn send<S: Semiring, const L: usize>(
-        &self,
-        incoming: &[Lane<L>],
-        outgoing: &mut [Lane<L>],
-        scratch: &mut [Lane<L>],
-    ) {
-        let n_classes = self.sizes.iter().sum::<usize>();
-        let (cavities, scratch) = scratch.split_at_mut(n_classes);
-        let (messages, scratch) = scratch.split_at_mut(n_classes);
-        cavities.fill([S::ZERO; L]);
-        for (&class, cavity) in self.classes.iter().zip(incoming) {
-            for l in 0..L {
-                cavities[class][l] = S::add(cavities[class][l], cavity[l]);
-            }
-        }
-        self.send_to_classes::<S, L>(cavities, messages, scratch);
-        for (&class, slot) in self.classes.iter().zip(outgoing) {
-            *slot = messages[class];
-        }
-    }
-
-    fn send_to_classes<S: Semiring, const L: usize>(
-        &self,
-        cavities: &[Lane<L>],
-        messages: &mut [Lane<L>],
-        scratch: &mut [Lane<L>],
-    ) {
-        // T₀ … T_d₋₁ one after the other, then P₀ … P_d₋₁, each pair of the same size.
-        let (contracted, products) = scratch.split_at_mut(self.n_scratch() / 2 - cavities.len());
-        let last = self.sizes.len() - 1;
-        let (mut size, mut start, mut first) = (self.entries.len(), contracted.len(), cavities.len());
-        for label in (0..=last).rev() {
-            let n = self.sizes[label];
-            size /= n;
-            first -= n;
-            let (below, above) = contracted.split_at_mut(start);
-            let (out, cavity) = (&mut below[start - size..], &cavities[first..first + n]);
-            if label == last {
-                contract::<S, L, _>(&self.entries, |entry| [*entry; L], cavity, out); // (1)
-            } else {
-                contract::<S, L, _>(&above[..size * n], |lane| *lane, cavity, out); // (1)
-            }
-            start -= size;
-        }
-        products[0] = [S::ONE; L];
-        let (mut size, mut start, mut first) = (1, 0, 0);
-        for label in 0..=last {
-            let n = self.sizes[label];
-            let (below, above) = products.split_at_mut(start + size);
-            let out = &mut messages[first..first + n];
-            if label == last {
-                gather::<S, L, _>(&below[start..], &self.entries, |entry| [*entry; L], out); // (3)
-                return;
-            }
-            let table = &contracted[start + size..start + size + size * n];
-            gather::<S, L, _>(&below[start..], table, |lane| *lane, out); // (3)
-            multiply::<S, L>(&below[start..], &cavities[first..first + n], &mut above[..size * n]); // (2)
-            start += size;
-            size *= n;
-            first += n;
-        }
-    }
-}
-
-/// out[x] = Σ_m table[x, m] cavity[m]
-#[inline(always)]
-fn contract<S: Semiring, const L: usize, T>(
-    table: &[T],
-    lane: impl Fn(&T) -> Lane<L>,
-    cavity: &[Lane<L>],
-    out: &mut [Lane<L>],
-) {
-    for (slot, row) in out.iter_mut().zip(table.chunks_exact(cavity.len())) {
-        let mut sum = [S::ZERO; L];
-        for (entry, c) in row.iter().zip(cavity) {
-            let entry = lane(entry);
-            for l in 0..L {
-                sum[l] = S::add(sum[l], S::mul(entry[l], c[l]));
-            }
-        }
-        *slot = sum;
-    }
-}
-
-/// message[m] = Σ_x product[x] table[x, m]
-#[inline(always)]
-fn gather<S: Semiring, const L: usize, T>(
-    products: &[Lane<L>],
-    table: &[T],
-    lane: impl Fn(&T) -> Lane<L>,
-    message: &mut [Lane<L>],
-) {
-    message.fill([S::ZERO; L]);
-    for (product, row) in products.iter().zip(table.chunks_exact(message.len())) {
-        for (entry, slot) in row.iter().zip(message.iter_mut()) {
-            let entry = lane(entry);
-            for l in 0..L {
-                slot[l] = S::add(slot[l], S::mul(product[l], entry[l]));
-            }
-        }
-    }
-}
-
-/// out[x, m] = product[x] cavity[m]
-#[inline(always)]
-fn multiply<S: Semiring, const L: usize>(products: &[Lane<L>], cavity: &[Lane<L>], out: &mut [Lane<L>]) {
-    for (product, row) in products.iter().zip(out.chunks_exact_mut(cavity.len())) {
-        for (slot, c) in row.iter_mut().zip(cavity) {
-            for l in 0..L {
-                slot[l] = S::mul(product[l], c[l]);
-            }
-        }
-    }
-}
-
-/// A logical rule along its decision diagram.
-///
-/// Forward, α(state) is the ⊕ over the ways to reach a state of the products of their cavities; backward, β(state) that
-/// of the ways from it to an end, times the end's weight. A label's state m then gets
-///
-/// ```text
-/// message(m) = Σ_state α(state) β(next(state, m))
-/// ```
-///
-/// linear in the size of the diagram, for sums and maxima alike.
-#[derive(Clone, Debug)]
-pub(super) struct Chain {
-    levels: Vec<Level>,
-    /// The rule's weight in each state behind the last level.
-    ends: Vec<f64>,
-}
-
-#[derive(Clone, Debug)]
-struct Level {
-    n_states: usize,
-    n_choices: usize,
-    next: Vec<u32>,
-}
-
-impl Chain {
-    pub(super) fn new(diagram: &Diagram, [silent, fired]: [f64; 2]) -> Self {
-        let level = |level: &crate::infer::diagram::Level| Level {
-            n_states: level.n_states,
-            n_choices: level.n_choices,
-            next: level.next.iter().map(|&state| state as u32).collect(),
-        };
-        let ends = diagram.accepts.iter().map(|&accepts| if accepts { fired } else { silent }).collect();
-        Self { levels: diagram.levels.iter().map(level).collect(), ends }
-    }
-
-    /// Each α and β is a sum of products of one before it and a cavity.
-    fn least<const L: usize>(&self, cavities: &[Lane<L>], scratch: &[Lane<L>]) -> Lane<L> {
-        let n = self.levels.iter().map(|level| level.n_states).sum::<usize>() + self.ends.len();
-        let (alpha, beta) = scratch.split_at(scratch.len() / 2);
-        let [alpha, beta] = [alpha, beta].map(|sums| smallest(&sums[..n]));
-        let mut least: Lane<L> = std::array::from_fn(|l| alpha[l].min(beta[l]));
-        for cavity in cavities {
-            (0..L).for_each(|l| least[l] = least[l].min(cavity[l]));
-        }
-        least.map(|least| least * least)
-    }
-
-    /// How many steps lead from state to state.
-    pub(super) fn len(&self) -> usize {
-        self.levels.iter().map(|level| level.next.len()).sum()
-    }
-
-    fn send<S: Semiring, const L: usize>(
-        &self,
-        incoming: &[Lane<L>],
-        outgoing: &mut [Lane<L>],
-        scratch: &mut [Lane<L>],
-    ) {
-        let (alpha, beta) = scratch.split_at_mut(scratch.len() / 2);
-        alpha[0] = [S::ONE; L];
-        let (mut start, mut first) = (0, 0);
-        for (index, level) in self.levels.iter().enumerate() {
-            let n_after = self.levels.get(index + 1).map_or(self.ends.len(), |level| level.n_states);
-            let (before, after) = alpha.split_at_mut(start + level.n_states);
-            let cavity = &incoming[first..first + level.n_choices];
-            level.forward::<S, L>(&before[start..], cavity, &mut after[..n_after]);
-            start += level.n_states;
-            first += level.n_choices;
-        }
-        let ends = &mut beta[start..start + self.ends.len()];
-        for (slot, &weight) in ends.iter_mut().zip(&self.ends) {
-            *slot = [weight; L];
-        }
-        for level in self.levels.iter().rev() {
-            let (before, after) = beta.split_at_mut(start);
-            start -= level.n_states;
-            first -= level.n_choices;
-            let slots = first..first + level.n_choices;
-            level.answer::<S, L>(&alpha[start..], after, &mut outgoing[slots.clone()]);
-            level.backward::<S, L>(after, &incoming[slots], &mut before[start..]);
-        }
-    }
-}
-
-impl Level {
-    fn steps(&self) -> impl Iterator<Item = (usize, &[u32])> {
-        self.next.chunks_exact(self.n_choices).enumerate()
-    }
-
-    fn forward<S: Semiring, const L: usize>(
-        &self,
-        alpha: &[Lane<L>],
-        cavity: &[Lane<L>],
-        after: &mut [Lane<L>],
-    ) {
-        after.fill([S::ZERO; L]);
-        for (state, next) in self.steps() {
-            for (&next, c) in next.iter().zip(cavity) {
-                let slot = &mut after[next as usize];
-                for l in 0..L {
-                    slot[l] = S::add(slot[l], S::mul(alpha[state][l], c[l]));
-                }
-            }
-        }
-    }
-
-    fn backward<S: Semiring, const L: usize>(
-        &self,
-        after: &[Lane<L>],
-        cavity: &[Lane<L>],
-        beta: &mut [Lane<L>],
-    ) {
-        for (state, next) in self.steps() {
-            let mut sum = [S::ZERO; L];
-            for (&next, c) in next.iter().zip(cavity) {
-                for l in 0..L {
-                    sum[l] = S::add(sum[l], S::mul(after[next as usize][l], c[l]));
-                }
-            }
-            beta[state] = sum;
-        }
-    }
-
-    fn answer<S: Semiring, const L: usize>(
-        &self,
-        alpha: &[Lane<L>],
-        after: &[Lane<L>],
-        message: &mut [Lane<L>],
-    ) {
-        message.fill([S::ZERO; L]);
-        for (state, next) in self.steps() {
-            for (&next, slot) in next.iter().zip(message.iter_mut()) {
-                for l in 0..L {
-                    slot[l] = S::add(slot[l], S::mul(alpha[state][l], after[next as usize][l]));
-                }
-            }
-        }
-    }
 }

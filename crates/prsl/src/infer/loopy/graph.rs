@@ -1,4 +1,4 @@
-//! The factor graph: labels, factors, and the edges on which messages run.
+//! The factor graph: labels, factors and the edges that carry messages.
 
 use std::ops::Range;
 
@@ -7,52 +7,53 @@ use super::frontier::Frontier;
 use super::merge::{self, Group, MAX_TABLE, SMALL_TABLE, Weight};
 use crate::error::Result;
 use crate::infer::factor::{Factors, Shape};
-use crate::infer::junction_tree::runner::Aim;
+use crate::infer::semiring::Aim;
 use crate::label::LabelId;
 use crate::rule::RuleId;
 
-/// Factors over more labels than this get their cavities normalized: the product of so many might underflow.
+/// Maximum number of labels of a factor without normalized cavity messages. The product of more of them might
+/// underflow.
 const WIDE: usize = 8;
 
-/// Who speaks with whom, in the order in which the factors take their turns.
+/// The factor graph, with factors in the order of their updates.
 pub(super) struct Graph {
-    /// The labels that some rule speaks about.
+    /// The labels of any rule.
     pub(super) labels: Vec<Variable>,
     pub(super) factors: Vec<Node>,
     pub(super) edges: Vec<Edge>,
-    /// Rules that speak about no label, and what they weigh everything by.
+    /// Rules without labels, and their weights.
     pub(super) constants: Vec<(RuleId, f64)>,
 }
 
-/// A label that some rule speaks about.
+/// A label of any rule.
 pub(super) struct Variable {
     pub(super) label: LabelId,
-    /// Its states, among those of all labels.
+    /// The indices of its states among those of all labels.
     pub(super) states: Range<usize>,
     /// Its edges, in the order of the factors.
     pub(super) edges: Vec<usize>,
-    /// Labels of different components have nothing to do with each other.
+    /// The index of its connected component.
     pub(super) component: usize,
 }
 
 /// One rule, or several merged into one table.
 pub(super) struct Node {
     pub(super) rules: Vec<RuleId>,
-    /// What each rule weighs every combination of states by; empty for a rule alone.
+    /// The weights of each merged rule for every combination of states; empty for a single rule.
     pub(super) weights: Vec<Vec<Weight>>,
     pub(super) edges: Range<usize>,
-    /// Its edges' slots, one after the other.
+    /// The slots of all its edges, which are consecutive.
     pub(super) slots: Range<usize>,
     pub(super) form: Form,
     pub(super) is_wide: bool,
 }
 
-/// A factor and one of its labels.
+/// An edge between a factor and one of its labels.
 pub(super) struct Edge {
     pub(super) factor: usize,
     /// Position in [`Graph::labels`].
     pub(super) variable: usize,
-    /// The label's states.
+    /// The indices of the label's states.
     pub(super) states: Range<usize>,
     /// The slots of its messages, one per state.
     pub(super) slots: Range<usize>,
@@ -83,17 +84,17 @@ impl Graph {
         Ok(graph)
     }
 
-    /// How many states all labels have together.
+    /// Number of states of all labels.
     pub(super) fn n_states(&self) -> usize {
         self.labels.last().map_or(0, |variable| variable.states.end)
     }
 
-    /// How many slots all edges have together.
+    /// Number of slots of all edges.
     pub(super) fn n_slots(&self) -> usize {
         self.factors.last().map_or(0, |node| node.slots.end)
     }
 
-    /// Adds the labels that are spoken about; their positions by the model's.
+    /// Adds the labels of all rules. Returns their indices by the labels' positions in the model.
     fn add_labels(&mut self, factors: &Factors, groups: &[Group]) -> Vec<Option<usize>> {
         let mut variables = vec![None; factors.model.labels().len()];
         for label in groups.iter().flat_map(|group| &group.scope) {
@@ -134,10 +135,10 @@ impl Graph {
     }
 }
 
-/// The order in which factors take their turns, and the component of each label.
+/// The order of the factors, and the component of each label.
 ///
-/// Breadth first from the busiest label of each component, and then backwards: in a tree every factor comes after the
-/// factors behind it, so that one sweep forward and one backward carry everything everywhere.
+/// It is the reverse of a breadth-first order from the label of highest degree in each component. In a tree, every
+/// factor then comes after the factors below it. So one forward and one backward sweep propagate all messages.
 fn order(groups: &[Group], variables: &[Option<usize>]) -> (Vec<usize>, Vec<usize>) {
     let scope = |group: usize| groups[group].scope.iter().filter_map(|label| variables[label.index()]);
     let n_labels = variables.iter().flatten().count();

@@ -1,7 +1,7 @@
-//! Rules that speak about the same labels, taken together.
+//! Merging of rules over the same labels.
 //!
-//! Loopy propagation counts evidence twice where it can go round in a circle. The shortest circles are two rules that
-//! share two labels, such as `a -> b` and `b -> a`; as one table they are no circle at all.
+//! Loopy propagation counts evidence more than once on cycles. The shortest cycles are two rules that share two
+//! labels, such as `a -> b` and `b -> a`. Merged into one table, they form no cycle.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use crate::infer::outcome::Outcome;
 use crate::infer::semiring::SumProduct;
 use crate::label::LabelId;
 
-/// Entries of the largest table that rules are merged into.
+/// Maximum number of entries of a table of merged rules.
 pub(super) const MAX_TABLE: f64 = 4096.0;
 
-/// A rule's table up to this size is cheaper than any other form of it.
+/// Size up to which a rule's table is cheaper than any other form.
 pub(super) const SMALL_TABLE: f64 = 32.0;
 
-/// What rules weigh one combination of states by.
+/// The weight that rules give one combination of states.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Weight {
-    /// May underflow where several rules are taken together.
+    /// The weight as a number. It may underflow if several rules are merged.
     pub(super) number: f64,
     pub(super) log: f64,
 }
@@ -32,17 +32,17 @@ impl Weight {
     }
 }
 
-/// Rules that propagate together.
+/// Rules that share one table, or a single rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Group {
     /// Positions in the model.
     pub(super) rules: Vec<usize>,
     pub(super) scope: Vec<LabelId>,
-    /// What each rule weighs every combination of states by, the last label fastest; empty for a rule alone.
+    /// The weights of each rule for every combination of states, the last label fastest; empty for a single rule.
     pub(super) weights: Vec<Vec<Weight>>,
 }
 
-/// Every rule on its own.
+/// One group per rule.
 pub(super) fn apart(factors: &Factors) -> Vec<Group> {
     let alone = |factor: &Factor| Group {
         rules: vec![factor.rule.index()],
@@ -52,7 +52,7 @@ pub(super) fn apart(factors: &Factors) -> Vec<Group> {
     factors.list.iter().map(alone).collect()
 }
 
-/// Rules joined with a rule that speaks about all their labels, where the table stays small.
+/// Merges each rule with a rule that contains all its labels, if the table stays small.
 pub(super) fn merged(factors: &Factors) -> Vec<Group> {
     let mut widest_first = apart(factors);
     widest_first.sort_by_key(|group| std::cmp::Reverse(group.scope.len()));
@@ -71,20 +71,20 @@ pub(super) fn merged(factors: &Factors) -> Vec<Group> {
     groups.into_iter().map(|group| with_tables(factors, group)).collect()
 }
 
-/// Where to find the groups that a rule may join. Rules come widest first.
+/// An index of the groups that a rule may join. Rules are visited in order of decreasing width.
 struct Hosts {
-    /// The group about exactly these labels, in ascending order.
+    /// The group over exactly these labels, in ascending order.
     same: HashMap<Vec<LabelId>, usize>,
-    /// For each label the groups about it that have more labels than the rules that come now.
+    /// For each label, its groups with more labels than the current rules.
     wider: Vec<Vec<usize>>,
-    /// How many groups are in these lists.
+    /// Number of groups in `wider`.
     n_wider: usize,
 }
 
 impl Hosts {
-    /// The group with the smallest table that speaks about all labels of a rule.
+    /// The group with the smallest table among those that contain all labels of a rule.
     ///
-    /// A rule about one label closes no circle: it joins a table that is one anyway, and makes none.
+    /// A rule about one label closes no cycle. It joins existing tables, but does not turn another rule into a table.
     fn find(&mut self, factors: &Factors, groups: &[Group], rule: &Group) -> Option<usize> {
         let is_wider = |group: &&Group| group.scope.len() > rule.scope.len();
         for group in groups[self.n_wider..].iter().take_while(is_wider) {
@@ -123,7 +123,7 @@ fn size(factors: &Factors, group: &Group) -> f64 {
     group.scope.iter().map(|label| factors.states.representatives[label.index()].len() as f64).product()
 }
 
-/// The group with its rules' tables, if there are several rules.
+/// Adds the rules' tables to a group of several rules.
 fn with_tables(factors: &Factors, mut group: Group) -> Group {
     if group.rules.len() > 1 {
         let table = |&rule: &usize| weights(factors, &factors.list[rule], &group.scope);

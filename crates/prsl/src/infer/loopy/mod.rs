@@ -1,4 +1,4 @@
-//! Loopy belief propagation: approximate inference along the rules themselves.
+//! Loopy belief propagation: approximate inference on the factor graph of labels and rules.
 
 mod form;
 mod frontier;
@@ -7,69 +7,69 @@ mod merge;
 mod run;
 mod sweep;
 
-use crate::belief::BeliefMatrix;
+use std::fmt;
+
+use crate::assignment::Assignment;
+use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
-use crate::evidence::Evidence;
-use crate::infer::enumeration::minimal_subset;
-use crate::infer::junction_tree::runner::Aim;
-use crate::infer::semiring::{MaxProduct, SumProduct};
+use crate::infer::factor::Factors;
+use crate::infer::limits::{FREE_MEMORY, Limits, bytes_above};
+use crate::infer::semiring::{Aim, MaxProduct, SumProduct};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
-use crate::log_space::divide_positive;
+use crate::logic::impossible;
 use crate::model::Model;
-use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, Stopped};
-use crate::rule::RuleId;
+use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, RankedAssignments, SearchEnd, Stopped};
 use run::{Answer, Propagation, Want};
 
-/// In which order rules send their messages.
+/// The order in which rules send their messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// One rule after the other, forward and backward in turn, each with the newest messages.
+    /// Rules one after the other, each with the newest messages. Sweeps alternate between forward and backward.
     #[default]
     Sequential,
-    /// All rules at once, with the messages of the sweep before.
+    /// All rules at once, with the messages of the previous sweep.
     Flooding,
-    /// The rule whose labels have changed most comes first. One row at a time, which takes longer.
+    /// The rule whose labels have changed most comes first. Rows run one at a time, which takes longer.
     Residual,
 }
 
-/// How loopy propagation runs and when it stops.
+/// Settings and stopping criteria of loopy propagation.
 ///
 /// ```
-/// use prsl::{LoopySettings, Schedule};
+/// use prsl::infer::{LoopySettings, Schedule};
 ///
 /// let settings = LoopySettings { max_sweeps: 1000, ..LoopySettings::default() };
 /// assert_eq!(settings.schedule, Schedule::Sequential);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoopySettings {
-    /// In which order rules send their messages.
+    /// The order in which rules send their messages.
     pub schedule: Schedule,
-    /// How often every rule speaks at most.
+    /// Maximum number of sweeps for marginals. Every rule sends its messages once per sweep.
     pub max_sweeps: usize,
-    /// The same on the way to an explanation. Messages of maxima that are not at rest soon go round in circles, and
-    /// the explanation gets no better by waiting, nor by trying again.
-    pub explanation_sweeps: usize,
-    /// The share of the old message in a new one, from 0 to below 1.
+    /// Maximum number of sweeps for an assignment. Max-product messages that do not converge soon oscillate, and more
+    /// sweeps or a second run do not improve the assignment.
+    pub assignment_sweeps: usize,
+    /// The share of the old message in a new one, at least 0 and less than 1.
     pub damping: f64,
-    /// A row has come to rest when no marginal changes by more than this in a sweep.
+    /// A row has converged if no marginal changes by more than this in a sweep.
     pub tolerance: f64,
-    /// Whether rules are taken together with a rule that speaks about all their labels, so that evidence does not go
-    /// round in a circle between them.
+    /// Whether a rule is merged with a rule that contains all its labels. This removes the shortest cycles, on which
+    /// evidence is counted more than once.
     pub merge: bool,
-    /// Whether the marginals of a row that does not come to rest are tried again from the start, with a damping of 0.5
-    /// and then 0.8.
+    /// Whether marginals of a row that does not converge are computed again, with a damping of 0.5 and then 0.8.
     pub retry: bool,
 }
 
 impl Default for LoopySettings {
-    /// Sequential, up to 200 sweeps to a tolerance of 1e-6, merged, with retries; up to 30 sweeps for an explanation.
+    /// Sequential, up to 200 sweeps to a tolerance of 1e-6, merged, with retries; up to 30 sweeps for an assignment.
     fn default() -> Self {
         Self {
             schedule: Schedule::Sequential,
             max_sweeps: 200,
-            explanation_sweeps: 30,
+            assignment_sweeps: 30,
             damping: 0.0,
             tolerance: 1e-6,
             merge: true,
@@ -79,12 +79,13 @@ impl Default for LoopySettings {
 }
 
 impl LoopySettings {
-    /// What the paper's authors used: flooding, up to 20 sweeps to a tolerance of 1e-5, nothing else.
+    /// The settings of the paper's authors: flooding, up to 20 sweeps to a tolerance of 1e-5, without merging and
+    /// retries.
     pub fn authors() -> Self {
         Self {
             schedule: Schedule::Flooding,
             max_sweeps: 20,
-            explanation_sweeps: 20,
+            assignment_sweeps: 20,
             damping: 0.0,
             tolerance: 1e-5,
             merge: false,
@@ -99,25 +100,25 @@ impl LoopySettings {
         expect((0.0..1.0).contains(&self.damping), "damping", self.damping, "a number from 0 to below 1")?;
         expect(self.tolerance >= 0.0, "tolerance", self.tolerance, "a number of at least 0")?;
         for (setting, sweeps) in
-            [("max_sweeps", self.max_sweeps), ("explanation_sweeps", self.explanation_sweeps)]
+            [("max_sweeps", self.max_sweeps), ("assignment_sweeps", self.assignment_sweeps)]
         {
             expect(sweeps > 0, setting, sweeps as f64, "at least 1")?;
         }
         Ok(())
     }
 
-    /// How maxima are propagated.
-    fn for_explanations(self) -> Self {
-        Self { max_sweeps: self.explanation_sweeps, retry: false, ..self }
+    /// The settings for max-product propagation.
+    fn for_assignments(self) -> Self {
+        Self { max_sweeps: self.assignment_sweeps, retry: false, ..self }
     }
 }
 
-/// Approximate marginals and joint explanations for models of any size.
+/// Approximate marginals and most probable assignments for models of any size.
 ///
-/// Rules send messages to their labels until the messages come to rest. Where the rules and labels form no circle the
-/// answers are exact; elsewhere they are usually close, and sometimes far off: every answer says whether the messages
-/// came to rest, which is a good sign and no proof. `log_evidence` is the Bethe value, which may be too small or
-/// too large; typical combinations are weighed against it, so that their share is approximate too.
+/// Rules send messages to their labels until the messages converge. If rules and labels form no cycle, the answers
+/// are exact. Otherwise they are usually close, and sometimes wrong. Every answer tells whether the messages
+/// converged; convergence does not prove that the answer is right. `log_evidence` is the Bethe approximation of ln Z,
+/// which may be too small or too large. The shares of typical combinations depend on it, so they are approximate too.
 ///
 /// ```
 /// use prsl::{Evidence, Loopy, Model};
@@ -140,31 +141,37 @@ pub struct Loopy {
     typical: Typical,
 }
 
-/// A joint explanation by loopy propagation, and how it came about.
+/// An assignment decoded from max-product propagation, and whether the messages converged.
 ///
 /// ```
-/// use prsl::{BeliefMatrix, Evidence, Loopy, Model};
+/// use prsl::{Evidence, Loopy, Model};
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
-/// let mut rows = BeliefMatrix::new(&model);
-/// rows.push_evidence(&Evidence::new().belief("weather", [0.4, 0.6]).belief("ground", [0.7, 0.3]))?;
-/// let decoded = Loopy::compile(&model)?.best_batch(&rows).remove(0).expect("possible");
-/// assert_eq!(decoded.best.expect("not misled").assignment, [0, 0]); // sun and dry
+/// let evidence = Evidence::new().belief("weather", [0.4, 0.6]).belief("ground", [0.7, 0.3]);
+/// let decoded = Loopy::compile(&model)?.decode(&evidence)?;
+/// assert_eq!(decoded.best.expect("a possible assignment").assignment, [0, 0]); // sun and dry
 /// assert!(decoded.stopped.is_final());
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Decoded {
-    /// The explanation; nothing is known about better ones. `None` where propagation was misled to an impossible one.
+    /// The assignment, without proof. `None` if propagation led to an impossible assignment.
     pub best: Option<MostProbable>,
-    /// Whether the messages came to rest.
+    /// Whether the messages converged.
     pub stopped: Stopped,
 }
 
-/// Two weights this close are a tie as far as rounding can tell.
+/// Relative difference up to which two weights are tied. It is larger than rounding errors.
 const TIE: f64 = 1e-9;
-/// How often a guess asks again where labels are tied.
+/// Maximum number of propagation runs of a guess. Each run decides one tied label per component.
 const MAX_GUESSES: usize = 4;
+
+impl fmt::Debug for Loopy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loopy").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
 
 impl Loopy {
     /// Compiles with the default settings.
@@ -172,43 +179,60 @@ impl Loopy {
         Self::compile_with(model, LoopySettings::default())
     }
 
-    /// Compiles with these settings; refused where a setting is out of its range, or a rule's decision diagram too
-    /// large.
+    /// Compiles with these settings. Returns an error if a setting is out of range, or if a rule's decision diagram
+    /// is too large.
     pub fn compile_with(model: &Model, settings: LoopySettings) -> Result<Self> {
+        Self::new(model, &Factors::new(model), settings)
+    }
+
+    /// Compiles from the factors of the model's rules.
+    pub(crate) fn new(model: &Model, factors: &Factors, settings: LoopySettings) -> Result<Self> {
         settings.check()?;
         Ok(Self {
             model: model.clone(),
             settings,
-            sum: Propagation::compile(model, Aim::Sum, settings)?,
-            max: Propagation::compile(model, Aim::Maximum, settings.for_explanations())?,
+            sum: Propagation::compile(model, factors, Aim::Sum, settings)?,
+            max: Propagation::compile(model, factors, Aim::Maximum, settings.for_assignments())?,
             typical: Typical::new(model),
         })
     }
 
-    /// The model it was compiled from.
+    /// Refuses an engine whose graphs and messages on this number of threads take more memory than the limits allow.
+    pub(crate) fn check_memory(&self, limits: Limits, n_threads: usize) -> Result<()> {
+        let ([sum, sum_messages], [max, max_messages]) = (self.sum.bytes(), self.max.bytes());
+        let needed = (sum + max) as f64 + (n_threads * sum_messages.max(max_messages)) as f64;
+        if needed <= FREE_MEMORY.max(limits.memory as f64) {
+            return Ok(());
+        }
+        let [needed, limit] = bytes_above(needed, limits.memory as f64);
+        Err(Error::TooCostly {
+            what: "loopy propagation".to_owned(),
+            needed: format!("{needed} on {n_threads} threads"),
+            limit,
+            advice: "raise the memory limit, or use fewer threads".to_owned(),
+        })
+    }
+
+    /// The model that it was compiled from.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// How it runs.
+    /// The settings.
     pub fn settings(&self) -> LoopySettings {
         self.settings
     }
 
-    /// All marginals, the Bethe value of ln Z and every rule's agreement for one instance.
-    pub fn infer(&self, evidence: &Evidence) -> Result<Posterior> {
-        self.infer_row(&self.model.row(evidence)?)
-    }
-
-    /// The same for a row of completed beliefs.
+    /// All marginals, the Bethe approximation of ln Z and every rule's agreement for one instance.
     ///
-    /// A rule's agreement is taken under the messages of everything else: P(rule holds | all other rules hold), if its
-    /// labels were independent without it. An error says that nothing is possible, which is then proven; propagation does
-    /// not notice every contradiction.
-    pub fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
+    /// Agreement is P(rule holds | all other rules hold). It is computed from cavity messages, as if the rule's
+    /// labels were independent without the rule. An error means that the row is impossible, with proof. Propagation
+    /// does not detect every contradiction.
+    pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
+        let row = &instance.values(&self.model)?[..];
         let answer = self.sum.one(row, Want::Agreement);
         if answer.log_evidence == f64::NEG_INFINITY {
-            return Err(self.impossible(row));
+            return Err(impossible(&self.model, row));
         }
         let (stopped, agreement) = (answer.stopped, answer.agreement.clone());
         let (log_evidence, marginals) = self.finished(row, answer);
@@ -216,54 +240,71 @@ impl Loopy {
         Ok(Posterior { model, marginals, log_evidence, agreement, engine, stopped })
     }
 
-    /// All marginals and ln Z for many rows; a row that is impossible does not disturb the others.
-    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Posteriors {
+    /// All marginals and ln Z for many rows. An impossible row does not affect the others.
+    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
+        check_same_labels(rows.model(), &self.model)?;
         let finish = |row: &[f64], answer: Answer| (answer.stopped, self.finished(row, answer));
         let answers = self.sum.batch(rows, finish);
-        Posteriors {
+        Ok(Posteriors {
             model: self.model.clone(),
             log_evidence: answers.iter().map(|(_, (log_evidence, _))| *log_evidence).collect(),
             stopped: answers.iter().map(|(stopped, _)| *stopped).collect(),
             marginals: answers.into_iter().flat_map(|(_, (_, marginals))| marginals).collect(),
             engine: Engine::Loopy,
-        }
+        })
     }
 
-    /// A joint explanation of one instance: each label's best category by max-product propagation.
-    pub fn best(&self, evidence: &Evidence) -> Result<Decoded> {
-        let row = self.model.row(evidence)?;
-        self.decode(&row, self.max.one(&row, Want::Marginals)).ok_or_else(|| self.impossible(&row))
+    /// A probable assignment of one instance: each label's best category by max-product propagation.
+    pub fn best(&self, instance: &impl Instance) -> Result<MostProbable> {
+        self.decode(instance)?.best.ok_or(Error::NoAssignment)
     }
 
-    /// The same for a row of completed beliefs, `None` if it is impossible or propagation was misled.
-    pub fn best_row(&self, row: &[f64]) -> Option<MostProbable> {
-        self.decode(row, self.max.one(row, Want::Marginals))?.best
+    /// The same as a list of at most one assignment.
+    pub fn top(&self, instance: &impl Instance, n: usize) -> Result<RankedAssignments> {
+        Ok(self.top_row(&instance.values(&self.model)?, n))
     }
 
-    /// An assignment to start a search from: it may be impossible, and takes a few runs of propagation at most.
+    /// The same for every row.
+    pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Result<Vec<RankedAssignments>> {
+        Ok(self.decode_batch(rows)?.into_iter().map(|decoded| ranked(decoded, n)).collect())
+    }
+
+    pub(crate) fn top_row(&self, row: &[f64], n: usize) -> RankedAssignments {
+        ranked(self.decoded(row, self.max.one(row, Want::Marginals)), n)
+    }
+
+    /// A probable assignment of one instance, and whether the messages converged.
+    pub fn decode(&self, instance: &impl Instance) -> Result<Decoded> {
+        let row = &instance.values(&self.model)?[..];
+        self.decoded(row, self.max.one(row, Want::Marginals)).ok_or_else(|| impossible(&self.model, row))
+    }
+
+    /// The same for every row; `None` if the row is impossible.
+    pub fn decode_batch(&self, rows: &BeliefMatrix) -> Result<Vec<Option<Decoded>>> {
+        check_same_labels(rows.model(), &self.model)?;
+        Ok(self.max.batch(rows, |row, answer| self.decoded(row, answer)))
+    }
+
+    /// A first assignment for a search. It may be impossible, and takes at most [`MAX_GUESSES`] runs of propagation.
     pub(crate) fn guess(&self, row: &[f64]) -> Option<Vec<usize>> {
         let answer = self.max.one(row, Want::Marginals);
         Some(self.assignment(row, answer, MAX_GUESSES)?.0)
     }
 
-    /// The same for every row, `None` where the evidence is impossible.
-    pub fn best_batch(&self, rows: &BeliefMatrix) -> Vec<Option<Decoded>> {
-        self.max.batch(rows, |row, answer| self.decode(row, answer))
-    }
-
-    /// What propagation makes of the best weights, or a combination that weighs more.
-    fn decode(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
+    /// The assignment decoded from max-marginals, or a typical combination of larger weight.
+    fn decoded(&self, row: &[f64], answer: Answer) -> Option<Decoded> {
         let (assignment, stopped) = self.assignment(row, answer, usize::MAX)?;
         let log_weight = self.model.log_weight_of_rules(row, &assignment);
+        let assignment = Assignment::from_indices(assignment);
         let best = MostProbable { assignment, log_weight, gap: None, engine: Engine::Loopy };
         let possible = Some(best).filter(|best| best.log_weight > f64::NEG_INFINITY);
         let best = self.typical.rerank(row, 1, possible.into_iter().collect(), None, Engine::Loopy).pop();
         Some(Decoded { best, stopped })
     }
 
-    /// The assignment behind the best weights: each label's best category, the first of equal ones. Where rules tell
-    /// equal ones apart, what is best for other labels depends on which is taken: it is held, and the rest asked again,
-    /// so often at most.
+    /// Decodes max-marginals: each label gets its best category, the first of equal ones. If rules distinguish tied
+    /// categories, the best categories of other labels depend on the choice. So one is fixed and propagation runs
+    /// again, at most `times` times.
     fn assignment(&self, row: &[f64], answer: Answer, times: usize) -> Option<(Vec<usize>, Stopped)> {
         if answer.log_evidence == f64::NEG_INFINITY {
             return None;
@@ -284,7 +325,8 @@ impl Loopy {
             }
             let answer = self.max.one(&held, Want::Marginals);
             if answer.log_evidence == f64::NEG_INFINITY {
-                // On a circle even a tie may mislead; what was known before has to do.
+                // On a cycle, even fixing a tied category may lead to an impossible row. The previous categories are
+                // kept.
                 break;
             }
             masses = answer.masses;
@@ -293,8 +335,8 @@ impl Loopy {
         Some((self.model.label_ids().map(first).collect(), stopped))
     }
 
-    /// Labels with several best categories that rules tell apart, and the first of these: one label of each part of the
-    /// model that has nothing to do with the others.
+    /// Labels with several best categories that rules distinguish, with the first of these. There is one label per
+    /// component.
     fn tied(&self, masses: &[f64]) -> Vec<(LabelId, usize)> {
         let mut parts = std::collections::HashSet::new();
         let mut ties = Vec::new();
@@ -310,57 +352,22 @@ impl Loopy {
         ties
     }
 
-    /// ln Z and the marginals of a row, combinations included.
+    /// ln Z and the marginals of a row, including typical combinations.
     fn finished(&self, row: &[f64], answer: Answer) -> (f64, Vec<f64>) {
         let mixture = self.typical.mixture(row, answer.log_evidence);
-        let mut marginals = self.normalized(answer);
-        self.typical.mix(&mixture, &mut marginals);
-        (mixture.log_evidence, marginals)
-    }
-
-    fn normalized(&self, answer: Answer) -> Vec<f64> {
-        let mut marginals = answer.masses;
-        for label in self.model.label_ids() {
-            let block = &mut marginals[self.model.block(label)];
-            let total: f64 = block.iter().sum();
-            if total > 0.0 {
-                block.iter_mut().for_each(|mass| *mass = divide_positive(*mass, total));
-            }
-        }
-        marginals
-    }
-
-    fn impossible(&self, row: &[f64]) -> Error {
-        let rules = self.conflict(row);
-        Error::Impossible { rules: rules.into_iter().map(|rule| self.model.rule_name(rule)).collect() }
-    }
-
-    /// A small set of rules through which propagation sees that a row is impossible; from it no rule can be left out.
-    fn conflict(&self, row: &[f64]) -> Vec<RuleId> {
-        let is_impossible = |kept: &[RuleId]| {
-            let rules = kept.iter().map(|&rule| self.model.rule(rule).clone()).collect();
-            Model::from_parts(self.model.labels().to_vec(), rules, Vec::new())
-                .and_then(|model| Propagation::<SumProduct>::compile(&model, Aim::Sum, self.settings))
-                .is_ok_and(|part| part.one(row, Want::Marginals).log_evidence == f64::NEG_INFINITY)
-        };
-        let mut rules: Vec<RuleId> = self.model.rule_ids().collect();
-        // Whole stretches first: a conflict is mostly between few of many rules.
-        let mut stretch = rules.len() / 2;
-        while stretch > 1 {
-            for start in (0..rules.len()).step_by(stretch).rev() {
-                let mut fewer = rules.clone();
-                fewer.drain(start..rules.len().min(start + stretch));
-                if is_impossible(&fewer) {
-                    rules = fewer;
-                }
-            }
-            stretch /= 2;
-        }
-        minimal_subset(rules, is_impossible)
+        (mixture.log_evidence, self.typical.mixed(&mixture, answer.masses))
     }
 }
 
-/// Whether a category is as good as the best, up to rounding.
+/// A list of at most one assignment, without proof.
+fn ranked(decoded: Option<Decoded>, n: usize) -> RankedAssignments {
+    match decoded {
+        None => RankedAssignments::complete(Vec::new()),
+        Some(it) => RankedAssignments::new(it.best.into_iter().take(n).collect(), SearchEnd::Proposed),
+    }
+}
+
+/// Whether a category is as good as the best one, up to rounding.
 fn is_tie(masses: &[f64], category: usize) -> bool {
     let largest = masses.iter().copied().fold(0.0, f64::max);
     masses[category] >= largest * (1.0 - TIE)

@@ -1,6 +1,6 @@
 //! Rows through lanes: seated, swept until they rest, answered.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
@@ -12,8 +12,7 @@ use super::{LoopySettings, Schedule};
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::factor::{Factors, States};
-use crate::infer::junction_tree::runner::Aim;
-use crate::infer::semiring::Semiring;
+use crate::infer::semiring::{Aim, Semiring};
 use crate::label::LabelId;
 use crate::log_space::{exp_positive, log_sum_exp, multiply_positive};
 use crate::model::Model;
@@ -31,7 +30,7 @@ const RETRIES: [f64; 2] = [0.5, 0.8];
 /// A model's factor graph in one semiring.
 pub(super) struct Propagation<S> {
     model: Model,
-    states: States,
+    states: Arc<States>,
     graph: Graph,
     forms: Vec<Form>,
     /// The same in logarithms, once a row needs them.
@@ -73,14 +72,18 @@ pub(super) enum Want {
 }
 
 impl<S: Semiring> Propagation<S> {
-    pub(super) fn compile(model: &Model, aim: Aim, settings: LoopySettings) -> Result<Self> {
-        let factors = Factors::new(model);
-        let graph = Graph::new(&factors, aim, settings.merge)?;
+    pub(super) fn compile(
+        model: &Model,
+        factors: &Factors,
+        aim: Aim,
+        settings: LoopySettings,
+    ) -> Result<Self> {
+        let graph = Graph::new(factors, aim, settings.merge)?;
         let is_plain = graph.factors.iter().all(|node| node.form.is_plain());
         let forms = graph.factors.iter().map(|node| node.form.elements::<S>()).collect();
         Ok(Self {
             model: model.clone(),
-            states: factors.states,
+            states: Arc::clone(&factors.states),
             graph,
             forms,
             log_forms: OnceLock::new(),
@@ -101,6 +104,13 @@ impl<S: Semiring> Propagation<S> {
     /// Labels of different components have nothing to do with each other; none for a label without rules.
     pub(super) fn component(&self, label: LabelId) -> Option<usize> {
         self.graph.labels.iter().find(|variable| variable.label == label).map(|variable| variable.component)
+    }
+
+    /// Bytes of the graph with its forms, and of the messages of one thread.
+    pub(super) fn bytes(&self) -> [usize; 2] {
+        // The forms are stored as they are, as elements of the semiring and, if a row underflows, as logarithms.
+        let values: usize = self.graph.factors.iter().map(|node| node.form.n_values()).sum();
+        [3 * values * size_of::<f64>(), Messages::<S, LANES>::bytes(&self.graph, &self.forms)]
     }
 
     /// Every row's answer, made into whatever `finish` makes of it, in order.
@@ -127,7 +137,7 @@ impl<S: Semiring> Propagation<S> {
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(chunk).collect();
         let answer = |messages: &mut Messages<'_, S, L>, start: usize| -> Vec<T> {
             let rows: Vec<&[f64]> =
-                (start..rows.n_rows().min(start + chunk)).map(|row| rows.row(row)).collect();
+                (start..rows.n_rows().min(start + chunk)).map(|row| rows.values_of(row)).collect();
             let answers = self.run_plain(messages, &rows);
             rows.iter()
                 .zip(answers)

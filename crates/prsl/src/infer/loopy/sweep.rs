@@ -3,19 +3,32 @@
 //! Every number is a lane: one value per row. Lanes never mix, so a row's messages are the same whatever its
 //! neighbors, and a lane whose row is done may go on computing what nobody reads.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod lanes;
+mod queue;
+
 use std::ops::Range;
 
-use super::form::{Form, LEAST, Lane, smallest};
+use super::form::{Form, Lane, smallest};
 use super::graph::{Edge, Graph};
-use crate::infer::semiring::Semiring;
+use crate::infer::semiring::{Semiring, wide};
+use lanes::{
+    damp, dot, largest_change, lower, lower_positive, multiply, multiply_normalized, multiply_slots,
+    normalize, note_small, sum,
+};
+use queue::Queue;
 
 /// Which way a sequential sweep goes through the factors. The other schedules do not care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
     Backward,
+}
+
+/// Whether the smallest positive cavities of a factor's labels are known when it speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Smallest {
+    Known,
+    Unknown,
 }
 
 /// How far a sweep has moved each row.
@@ -106,6 +119,16 @@ pub(super) struct Messages<'a, S, const L: usize> {
 }
 
 impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
+    /// Bytes that the messages of a graph take without cavities.
+    pub(super) fn bytes(graph: &Graph, forms: &[Form]) -> usize {
+        let largest = graph.factors.iter().map(|node| node.slots.len()).max().unwrap_or(0);
+        let scratch = forms.iter().map(Form::n_scratch).max().unwrap_or(0);
+        let (n_edges, n_nodes) = (graph.edges.len(), graph.factors.len() + graph.labels.len());
+        let n_lanes =
+            4 * graph.n_states() + 2 * graph.n_slots() + 2 * n_edges + n_nodes + 2 * largest + scratch;
+        n_lanes * size_of::<Lane<L>>()
+    }
+
     /// Memory for a graph; with `keep_cavities` every factor's cavities can be read afterwards.
     pub(super) fn new(graph: &'a Graph, forms: &'a [Form], keep_cavities: bool) -> Self {
         let one = |n: usize| vec![[S::ONE; L]; n];
@@ -193,6 +216,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
 
     /// Every factor speaks once, in order or from the last to the first.
     pub(super) fn sequential(&mut self, direction: Direction) -> Change<L> {
+        wide!(self.sequential_in(direction))
+    }
+
+    #[inline(always)]
+    fn sequential_in(&mut self, direction: Direction) -> Change<L> {
         match direction {
             Direction::Forward => self.running.copy_from_slice(&self.beliefs),
             Direction::Backward => self.running.fill([S::ONE; L]),
@@ -205,29 +233,40 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         if direction == Direction::Backward {
             multiply_slots::<S, L>(&mut self.running, 0..self.beliefs.len(), &self.beliefs, 0);
         }
-        Change { marginals: self.settle(), totals: [0.0; L] }
+        Change { marginals: self.settle_in(), totals: [0.0; L] }
     }
 
+    #[inline(always)]
     fn speak_in_turn(&mut self, factor: usize) {
         let graph = self.graph;
         let node = &graph.factors[factor];
-        for edge in &graph.edges[node.edges.clone()] {
+        let edges = &graph.edges[node.edges.clone()];
+        let (running, others) = (&self.running[..], &mut self.others[..]);
+        let incoming = &mut self.incoming[..node.slots.len()];
+        for (edge, least) in edges.iter().zip(&mut self.smallest) {
+            let mut smallest = [f64::INFINITY; L];
             for (state, slot) in edge.states.clone().zip(edge.slots.clone()) {
-                let cavity = &mut self.incoming[slot - node.slots.start];
-                let (running, others) = (&self.running[state], &mut self.others[slot]);
+                let (running, others) = (&running[state], &mut others[slot]);
+                let mut cavity = [S::ZERO; L];
                 for l in 0..L {
                     cavity[l] = S::mul(running[l], others[l]); // (1)
                 }
                 *others = *running; // (2)
+                if S::SCALED {
+                    lower_positive(&mut smallest, &cavity);
+                }
+                incoming[slot - node.slots.start] = cavity;
             }
+            *least = smallest;
         }
-        self.compute(factor);
-        for (index, edge) in node.edges.clone().zip(&graph.edges[node.edges.clone()]) {
-            let first = edge.slots.start - node.slots.start;
-            multiply_slots::<S, L>(&mut self.running, edge.states.clone(), &self.outgoing, first);
-            self.edge_totals[index] =
-                normalize::<S, L>(&mut self.running, edge.states.clone(), &mut self.lowest);
+        self.compute_in(factor, Smallest::Known);
+        let mut lowest = self.lowest;
+        for (edge, total) in edges.iter().zip(&mut self.edge_totals[node.edges.clone()]) {
+            let (states, first) = (edge.states.clone(), edge.slots.start - node.slots.start);
+            *total =
+                multiply_normalized::<S, L>(&mut self.running, states, &self.outgoing, first, &mut lowest);
         }
+        self.lowest = lowest;
         if self.is_damped.contains(&true) {
             self.store(factor);
         }
@@ -253,6 +292,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
     /// The product of each label's belief and all messages but one, for every edge: those before it times those
     /// behind it.
     fn fill_cavities(&mut self) {
+        wide!(self.fill_cavities_in());
+    }
+
+    #[inline(always)]
+    fn fill_cavities_in(&mut self) {
         let graph = self.graph;
         self.running.copy_from_slice(&self.beliefs);
         for edge in graph.labels.iter().flat_map(|label| &label.edges).map(|&edge| &graph.edges[edge]) {
@@ -270,13 +314,19 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
     }
 
     /// The label's running product takes in the message of an edge; what it was divided by.
+    #[inline(always)]
     fn take_in(&mut self, edge: &Edge) -> Lane<L> {
-        multiply_slots::<S, L>(&mut self.running, edge.states.clone(), &self.messages, edge.slots.start);
-        normalize::<S, L>(&mut self.running, edge.states.clone(), &mut self.lowest)
+        let (states, first) = (edge.states.clone(), edge.slots.start);
+        multiply_normalized::<S, L>(&mut self.running, states, &self.messages, first, &mut self.lowest)
     }
 
     /// The products of beliefs and all messages.
     fn multiply_up(&mut self) {
+        wide!(self.multiply_up_in());
+    }
+
+    #[inline(always)]
+    fn multiply_up_in(&mut self) {
         let graph = self.graph;
         self.running.copy_from_slice(&self.beliefs);
         for (index, edge) in graph.edges.iter().enumerate() {
@@ -328,6 +378,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
 
     /// A factor's messages, given its cavities: from `incoming` to `outgoing`, damped if the row asks for it.
     fn compute(&mut self, factor: usize) {
+        wide!(self.compute_in(factor, Smallest::Unknown));
+    }
+
+    #[inline(always)]
+    fn compute_in(&mut self, factor: usize, known: Smallest) {
         let graph = self.graph;
         let node = &graph.factors[factor];
         let (incoming, outgoing) =
@@ -341,8 +396,10 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         self.forms[factor].send::<S, L>(incoming, outgoing, scratch);
         if S::SCALED {
             let edges = &graph.edges[node.edges.clone()];
-            for (slot, edge) in self.smallest.iter_mut().zip(edges) {
-                *slot = smallest(&incoming[within(node.slots.start, edge)]);
+            if known == Smallest::Unknown || node.is_wide {
+                for (slot, edge) in self.smallest.iter_mut().zip(edges) {
+                    *slot = smallest(&incoming[within(node.slots.start, edge)]);
+                }
             }
             note_small(&mut self.lowest, &self.forms[factor].least(&self.smallest[..edges.len()], scratch));
         }
@@ -361,6 +418,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
     }
 
     /// Keeps what a factor has said, normalized; what it said before is left in `outgoing`.
+    #[inline(always)]
     fn store(&mut self, factor: usize) {
         let graph = self.graph;
         let node = &graph.factors[factor];
@@ -375,6 +433,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
 
     /// The running products become the marginals; the largest change of a category's.
     fn settle(&mut self) -> Lane<L> {
+        wide!(self.settle_in())
+    }
+
+    #[inline(always)]
+    fn settle_in(&mut self) -> Lane<L> {
         let graph = self.graph;
         let mut largest = [0.0f64; L];
         for (index, label) in graph.labels.iter().enumerate() {
@@ -395,154 +458,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
 }
 
 /// Where an edge's slots are among those of its factor.
+#[inline(always)]
 fn within(first: usize, edge: &Edge) -> Range<usize> {
     edge.slots.start - first..edge.slots.end - first
-}
-
-#[inline(always)]
-fn multiply<S: Semiring, const L: usize>(a: &mut Lane<L>, b: &Lane<L>) {
-    for l in 0..L {
-        a[l] = S::mul(a[l], b[l]);
-    }
-}
-
-/// a[slots] = a[slots] b[first …]
-#[inline(always)]
-fn multiply_slots<S: Semiring, const L: usize>(
-    a: &mut [Lane<L>],
-    slots: Range<usize>,
-    b: &[Lane<L>],
-    first: usize,
-) {
-    for (slot, from) in slots.zip(first..) {
-        multiply::<S, L>(&mut a[slot], &b[from]);
-    }
-}
-
-#[inline(always)]
-fn sum<S: Semiring, const L: usize>(lanes: &[Lane<L>], slots: Range<usize>) -> Lane<L> {
-    let mut total = [S::ZERO; L];
-    for slot in slots {
-        let lane = &lanes[slot];
-        for l in 0..L {
-            total[l] = S::add(total[l], lane[l]);
-        }
-    }
-    total
-}
-
-/// Divides some slots by their total, and returns it.
-#[inline(always)]
-fn normalize<S: Semiring, const L: usize>(
-    lanes: &mut [Lane<L>],
-    slots: Range<usize>,
-    lowest: &mut Lane<L>,
-) -> Lane<L> {
-    let total = sum::<S, L>(lanes, slots.clone());
-    let mut inverse = [S::ONE; L];
-    for l in 0..L {
-        inverse[l] = S::inverse(total[l]);
-    }
-    lower::<L>(lowest, &total);
-    for slot in slots.clone() {
-        multiply::<S, L>(&mut lanes[slot], &inverse);
-    }
-    if S::SCALED {
-        note_small(lowest, &smallest(&lanes[slots]));
-    }
-    total
-}
-
-/// Lets a lane's lowest total be 0 where a positive number has come too near to 0.
-#[inline(always)]
-fn note_small<const L: usize>(lowest: &mut Lane<L>, smallest: &Lane<L>) {
-    for l in 0..L {
-        lowest[l] = if smallest[l] < LEAST { 0.0 } else { lowest[l] };
-    }
-}
-
-#[inline(always)]
-fn lower<const L: usize>(lowest: &mut Lane<L>, total: &Lane<L>) {
-    for l in 0..L {
-        lowest[l] = if total[l] < lowest[l] { total[l] } else { lowest[l] };
-    }
-}
-
-/// ⊕ a b
-#[inline(always)]
-fn dot<S: Semiring, const L: usize>(a: &[Lane<L>], b: &[Lane<L>]) -> Lane<L> {
-    let mut total = [S::ZERO; L];
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..L {
-            total[l] = S::add(total[l], S::mul(a[l], b[l]));
-        }
-    }
-    total
-}
-
-/// (1 − damping) · new + damping · old, where `old` is normalized and `new` gets back its total. With a damping of 0
-/// not a bit changes.
-fn damp<S: Semiring, const L: usize>(new: &mut [Lane<L>], old: &[Lane<L>], [keep, share]: &[Lane<L>; 2]) {
-    let total = sum::<S, L>(new, 0..new.len());
-    for (new, old) in new.iter_mut().zip(old) {
-        for l in 0..L {
-            new[l] = S::mean([keep[l], S::mul(share[l], total[l])], new[l], old[l]);
-        }
-    }
-}
-
-fn largest_change<S: Semiring, const L: usize>(a: &[Lane<L>], b: &[Lane<L>]) -> Lane<L> {
-    let mut largest = [0.0f64; L];
-    for (a, b) in a.iter().zip(b) {
-        for l in 0..L {
-            largest[l] = largest[l].max((S::probability(a[l]) - S::probability(b[l])).abs());
-        }
-    }
-    largest
-}
-
-/// Which factor has most to answer.
-#[derive(Default)]
-struct Queue {
-    /// How much each factor's labels have changed since it last spoke.
-    waiting: Vec<f64>,
-    /// Those numbers' bits, which sort as they do, and the factors; outdated ones are skipped.
-    heap: BinaryHeap<(u64, Reverse<usize>)>,
-}
-
-impl Queue {
-    /// Nobody has spoken yet.
-    fn restart(&mut self, n: usize) {
-        self.waiting.clear();
-        self.waiting.resize(n, f64::INFINITY);
-        self.heap = (0..n).map(|factor| (f64::INFINITY.to_bits(), Reverse(factor))).collect();
-    }
-
-    fn raise(&mut self, factor: usize, change: f64) {
-        if change > 0.0 {
-            self.waiting[factor] += change;
-            self.heap.push((self.waiting[factor].to_bits(), Reverse(factor)));
-        }
-    }
-
-    /// The factor with most to answer, unless that is within the tolerance.
-    fn pop(&mut self, tolerance: f64) -> Option<usize> {
-        let largest = self.largest();
-        let &(_, Reverse(factor)) = self.heap.peek()?;
-        (largest > tolerance).then(|| {
-            self.heap.pop();
-            self.waiting[factor] = 0.0;
-            factor
-        })
-    }
-
-    fn largest(&mut self) -> f64 {
-        while let Some(&(bits, Reverse(factor))) = self.heap.peek() {
-            if self.waiting[factor].to_bits() == bits {
-                return self.waiting[factor];
-            }
-            self.heap.pop();
-        }
-        0.0
-    }
 }

@@ -1,0 +1,250 @@
+//! Explanations of answers: the effect of each rule on each category.
+
+mod display;
+mod joint;
+mod rules;
+
+use std::cmp::Reverse;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::belief::Instance;
+use crate::error::{Error, Result};
+use crate::infer::{AssignmentEngine, Cost, Engines, JunctionTree, Limits};
+use crate::label::LabelId;
+use crate::model::Model;
+use crate::posterior::Posterior;
+use crate::rule::{Rule, RuleId};
+use crate::syntax::print;
+
+pub use joint::{Choice, JointExplanation};
+pub use rules::{Became, Change, Influence, RuleExplanation, RuleKind};
+
+use joint::best_assignments;
+use rules::{explain_rule, weight_range};
+
+/// Minimum change of a probability that is reported. Smaller changes are invisible in three decimals.
+pub(crate) const MOVED: f64 = 0.0005;
+
+/// Differences up to this are treated as rounding errors.
+const ROUNDING: f64 = 1e-9;
+
+/// A compiled model that explains answers: for each instance, the effect of every rule.
+///
+/// ```
+/// use prsl::{Evidence, Explainer, Model};
+///
+/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+/// let explainer = Explainer::compile(&model)?;
+/// let explanation =
+///     explainer.explain(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+/// let rule = &explanation.rules[0];
+/// assert!(rule.conflict); // a wet ground is improbable, and rain is not
+/// let wet = &rule.influence("ground").unwrap().categories[1];
+/// assert_eq!(format!("{:.3} {:.3}", wet.without.unwrap(), wet.with.unwrap()), "0.300 0.744");
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub struct Explainer {
+    tree: JunctionTree,
+    /// The engine for most probable assignments, or the reason why there is none.
+    joint: Result<AssignmentEngine, String>,
+    /// The text of each rule and the range of its weights, which are the same for every row.
+    rules: Vec<(String, [f64; 2])>,
+}
+
+impl fmt::Debug for Explainer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Explainer").field("cost", &self.cost()).finish_non_exhaustive()
+    }
+}
+
+impl Explainer {
+    /// Compiles within the default limits.
+    pub fn compile(model: &Model) -> Result<Self> {
+        Self::compile_within(model, Limits::default())
+    }
+
+    /// Compiles within these limits. Returns an error with the cost if it exceeds them.
+    ///
+    /// Marginals use a junction tree, and most probable assignments the choice of [`AssignmentEngine`]. If the latter
+    /// is too costly, explanations omit these assignments and give the reason in [`Explanation::joint_refused`].
+    pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
+        let engines = Engines::new(model).with_limits(limits);
+        let tree = engines.tree()?;
+        let joint = match engines.assignments() {
+            Ok(joint) => Ok(joint),
+            Err(refused @ Error::TooCostly { .. }) => Err(refused.to_string()),
+            Err(error) => return Err(error),
+        };
+        tree.careful()?;
+        let names = model.names();
+        let mut scratch = vec![0; model.labels().len()];
+        let fixed = |rule: &Rule| (print::body(names, rule.body()), weight_range(model, rule, &mut scratch));
+        let rules = model.rules().iter().map(fixed).collect();
+        Ok(Self { tree, joint, rules })
+    }
+
+    /// The model that it was compiled from.
+    pub fn model(&self) -> &Model {
+        self.tree.model()
+    }
+
+    /// The cost of the plan for marginals. It runs once for the answer, and once for each rule that is left out.
+    pub fn cost(&self) -> Cost {
+        self.tree.cost()
+    }
+
+    /// Explains one instance, even if it is impossible.
+    pub fn explain(&self, instance: &impl Instance) -> Result<Explanation> {
+        Ok(self.explain_row(&instance.values(self.model())?))
+    }
+
+    fn explain_row(&self, row: &[f64]) -> Explanation {
+        let model = self.model();
+        let (posterior, conflict) = match self.tree.infer_row_or_conflict(row) {
+            Ok(posterior) => (Some(posterior), Vec::new()),
+            Err(conflict) => (None, conflict),
+        };
+        let without = self.tree.without_each_rule_of(row).expect("it was compiled to be careful");
+        let rule = |rule: RuleId| {
+            let without = without[rule.index()].as_deref();
+            let fixed = &self.rules[rule.index()];
+            explain_rule(model, rule, fixed, posterior.as_ref(), without, conflict.contains(&rule))
+        };
+        let mut joint = match (&self.joint, &posterior) {
+            (Ok(engine), Some(posterior)) => best_assignments(engine, row, posterior),
+            _ => Vec::new(),
+        }
+        .into_iter();
+        Explanation {
+            possible: posterior.is_some(),
+            log_evidence: posterior.as_ref().map(Posterior::log_evidence),
+            labels: model.label_ids().map(|label| explain_label(model, row, &posterior, label)).collect(),
+            rules: model.rule_ids().map(rule).collect(),
+            best: joint.next(),
+            runner_up: joint.next(),
+            joint_refused: self.joint.as_ref().err().cloned(),
+        }
+    }
+}
+
+/// The reasons for the answer to one instance: its posterior with and without each rule.
+///
+/// Fields contain names instead of ids and can be serialized. No number is infinite or NaN. The text form
+/// ([`Display`](std::fmt::Display)) shows the largest changes first.
+///
+/// ```
+/// use prsl::{Evidence, Explainer, Model};
+///
+/// let model = Model::parse("label a\nlabel b\nrule 1: a -> b\nrule 1 never: !(a & b)")?;
+/// let explanation = Explainer::compile(&model)?.explain(&Evidence::new().observe("a", "yes"))?;
+/// assert!(!explanation.possible);
+/// let excluded: Vec<usize> = explanation.conflicts().map(|rule| rule.number).collect();
+/// assert_eq!(excluded, [1, 2]);
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// Whether rules and evidence allow any assignment. If not, there is no posterior, and
+    /// [`RuleExplanation::conflict`] marks the rules in conflict.
+    pub possible: bool,
+    /// ln Z: the log probability that all rules hold, given the beliefs; `None` if no assignment is possible.
+    pub log_evidence: Option<f64>,
+    /// Every label, in the model's order.
+    pub labels: Vec<LabelExplanation>,
+    /// Every rule, in the model's order.
+    pub rules: Vec<RuleExplanation>,
+    /// The most probable assignment. Ties are broken arbitrarily, but always in the same way.
+    pub best: Option<JointExplanation>,
+    /// The second most probable assignment; `None` if no other is possible.
+    pub runner_up: Option<JointExplanation>,
+    /// The reason why most probable assignments are missing, if they are too costly for this model.
+    pub joint_refused: Option<String>,
+}
+
+/// One label before and after the rules.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct LabelExplanation {
+    /// Its name.
+    pub name: String,
+    /// The classifier whose belief it is; `None` for a latent label.
+    pub classifier: Option<String>,
+    /// Every category, in order.
+    pub categories: Vec<CategoryExplanation>,
+}
+
+/// One category before and after the rules.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CategoryExplanation {
+    /// Its name.
+    pub name: String,
+    /// The belief: the classifier's, the observation, or the prior.
+    pub before: f64,
+    /// The posterior; `None` if no assignment is possible.
+    pub after: Option<f64>,
+}
+
+impl Explanation {
+    /// The explanation of the label called `name`.
+    pub fn label(&self, name: &str) -> Option<&LabelExplanation> {
+        self.labels.iter().find(|label| label.name == name)
+    }
+
+    /// The rules in conflict with the evidence and all other rules. If no assignment is possible, the rules that
+    /// exclude all of them.
+    pub fn conflicts(&self) -> impl Iterator<Item = &RuleExplanation> {
+        self.rules.iter().filter(|rule| rule.conflict)
+    }
+
+    /// The rules by decreasing largest change; ties in the model's order.
+    pub fn most_influential(&self) -> Vec<&RuleExplanation> {
+        let mut rules: Vec<&RuleExplanation> = self.rules.iter().collect();
+        rules.sort_by_key(|rule| Reverse(size(rule.largest_change.unwrap_or(0.0))));
+        rules
+    }
+
+    /// The choices in which the runner-up differs from the best assignment.
+    pub fn runner_up_differences(&self) -> Vec<&Choice> {
+        let (Some(best), Some(runner_up)) = (&self.best, &self.runner_up) else { return Vec::new() };
+        let both = runner_up.choices.iter().zip(&best.choices);
+        both.filter(|(runner_up, best)| runner_up != best).map(|(runner_up, _)| runner_up).collect()
+    }
+
+    /// The explanation as JSON.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string_pretty(self).expect("writing to memory does not fail")
+    }
+}
+
+impl LabelExplanation {
+    /// The largest change of any of its categories.
+    pub fn largest_change(&self) -> Option<f64> {
+        let changes = self.categories.iter().map(|category| Some((category.after? - category.before).abs()));
+        changes.collect::<Option<Vec<f64>>>().map(|changes| changes.into_iter().fold(0.0, f64::max))
+    }
+}
+
+fn explain_label(model: &Model, row: &[f64], posterior: &Option<Posterior>, id: LabelId) -> LabelExplanation {
+    let label = model.label(id);
+    let before = &row[model.block(id)];
+    let after = posterior.as_ref().map(|posterior| posterior.marginal(id));
+    let category = |(index, name): (usize, &String)| CategoryExplanation {
+        name: name.clone(),
+        before: before[index],
+        after: after.map(|after| after[index]),
+    };
+    LabelExplanation {
+        name: label.name().to_owned(),
+        classifier: label.classifier().map(|classifier| classifier.name().to_owned()),
+        categories: label.categories().iter().enumerate().map(category).collect(),
+    }
+}
+
+/// A change as a sort key. Changes that differ only by rounding are equal.
+fn size(change: f64) -> u64 {
+    (change.abs() / ROUNDING).round() as u64
+}

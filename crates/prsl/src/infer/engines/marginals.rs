@@ -1,0 +1,159 @@
+//! Marginals by the chosen engine.
+
+use super::{
+    Affordable, EngineChoice, Engines, MAX_WORK, enumeration_reason, enumeration_work, fits, loopy_reason,
+    loopy_work, refusal,
+};
+use crate::belief::{BeliefMatrix, Instance};
+use crate::error::{Error, Result};
+use crate::infer::enumeration::Enumeration;
+use crate::infer::junction_tree::JunctionTree;
+use crate::infer::limits::{Cost, Limits, quantity};
+use crate::infer::loopy::Loopy;
+use crate::model::Model;
+use crate::posterior::{Engine, Posterior, Posteriors};
+
+/// An engine for marginals. The automatic choice is exact if that is affordable, and [`Loopy`] propagation otherwise.
+///
+/// [`Self::reason`] names the engine and the reason for the choice in a sentence.
+///
+/// ```
+/// use prsl::infer::Engines;
+/// use prsl::{Engine, Evidence, Model};
+///
+/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+/// let engine = Engines::new(&model).marginals()?;
+/// assert_eq!(engine.engine(), Engine::JunctionTree);
+/// let posterior = engine.infer(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+/// assert_eq!(posterior.to_string(), "\
+/// weather  sun 0.248  rain 0.752
+/// ground   dry 0.256  wet 0.744
+/// ");
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct MarginalEngine {
+    kind: Kind,
+    reason: String,
+    is_automatic: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tree(Box<JunctionTree>),
+    Loopy(Box<Loopy>),
+    Enumeration(Enumeration),
+}
+
+impl MarginalEngine {
+    pub(super) fn compile(engines: &Engines) -> Result<Self> {
+        let (kind, reason) = match engines.choice {
+            EngineChoice::Auto => automatic(engines)?,
+            EngineChoice::Exact => {
+                let tree = engines.tree()?;
+                let reason = format!("junction tree: as asked for, {}", tree.cost());
+                (Kind::Tree(Box::new(tree)), reason)
+            }
+            EngineChoice::Loopy => {
+                let loopy = engines.loopy()?;
+                let reason = loopy_reason(&loopy, loopy.settings().max_sweeps);
+                (Kind::Loopy(loopy), reason)
+            }
+            EngineChoice::Enumeration => {
+                let engine = Enumeration::compile(engines.model())?;
+                (Kind::Enumeration(engine), enumeration_reason(engines.model()))
+            }
+        };
+        Ok(Self { kind, reason, is_automatic: engines.choice == EngineChoice::Auto })
+    }
+
+    /// The model that it was compiled from.
+    pub fn model(&self) -> &Model {
+        match &self.kind {
+            Kind::Tree(engine) => engine.model(),
+            Kind::Loopy(engine) => engine.model(),
+            Kind::Enumeration(engine) => engine.model(),
+        }
+    }
+
+    /// The chosen engine.
+    pub fn engine(&self) -> Engine {
+        match &self.kind {
+            Kind::Tree(_) => Engine::JunctionTree,
+            Kind::Loopy(_) => Engine::Loopy,
+            Kind::Enumeration(_) => Engine::Enumeration,
+        }
+    }
+
+    /// The chosen engine and the reason for the choice, as a sentence.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Whether the engine was chosen automatically.
+    pub(super) fn is_automatic(&self) -> bool {
+        self.is_automatic
+    }
+
+    /// The cost of a row with a junction tree; `None` for other engines.
+    pub fn cost(&self) -> Option<Cost> {
+        match &self.kind {
+            Kind::Tree(engine) => Some(engine.cost()),
+            Kind::Loopy(_) | Kind::Enumeration(_) => None,
+        }
+    }
+
+    /// An estimate of the number of multiplications per row.
+    pub fn work(&self) -> f64 {
+        match &self.kind {
+            Kind::Tree(engine) => engine.cost().multiply_adds,
+            Kind::Loopy(engine) => loopy_work(engine.model()),
+            Kind::Enumeration(engine) => enumeration_work(engine.model()),
+        }
+    }
+
+    /// The marginals of one instance.
+    pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
+        match &self.kind {
+            Kind::Tree(engine) => engine.infer(instance),
+            Kind::Loopy(engine) => engine.infer(instance),
+            Kind::Enumeration(engine) => engine.infer(instance),
+        }
+    }
+
+    /// The marginals and ln Z of many rows. An impossible row does not affect the others.
+    pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
+        match &self.kind {
+            Kind::Tree(engine) => engine.infer_batch(rows),
+            Kind::Loopy(engine) => engine.infer_batch(rows),
+            Kind::Enumeration(engine) => engine.infer_batch(rows),
+        }
+    }
+}
+
+/// Chooses the junction tree if a row takes at most [`MAX_WORK`] multiply-adds, and loopy propagation otherwise.
+fn automatic(engines: &Engines) -> Result<(Kind, String)> {
+    let limits = engines.settings.limits;
+    engines.settings.loopy.check()?;
+    let reason = match engines.affordable_tree(MAX_WORK) {
+        Ok(Affordable::Yes(tree)) => {
+            let reason = reason(Ok(tree.cost()), limits)?;
+            return Ok((Kind::Tree(tree), reason));
+        }
+        Ok(Affordable::No(cost)) => reason(Ok(cost), limits)?,
+        Err(error) => reason(Err(&error), limits)?,
+    };
+    Ok((Kind::Loopy(engines.loopy()?), reason))
+}
+
+/// The engine of the automatic choice and the reason, given the cost of the junction tree.
+pub(crate) fn reason(cost: Result<Cost, &Error>, limits: Limits) -> Result<String> {
+    match cost {
+        Ok(cost) if cost.multiply_adds <= MAX_WORK => Ok(fits(cost, limits)),
+        Ok(cost) => Ok(format!(
+            "loopy: exact inference takes {cost}, more than the limit of {} multiply-adds",
+            quantity(MAX_WORK)
+        )),
+        Err(error) => Ok(format!("loopy: {}", refusal(error)?)),
+    }
+}

@@ -1,0 +1,206 @@
+//! The choice of engines, by name or automatically.
+
+mod assignments;
+mod log_evidence;
+mod marginals;
+mod sampler;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+pub use assignments::AssignmentEngine;
+pub use log_evidence::LogEvidence;
+pub use marginals::MarginalEngine;
+pub(crate) use marginals::reason as marginal_reason;
+pub use sampler::Sampler;
+
+use super::branch_and_bound::SearchLimits;
+use super::factor::Factors;
+use super::junction_tree::{JunctionTree, JunctionTreePlan};
+use super::limits::{Cost, Limits, bytes};
+use super::loopy::{Loopy, LoopySettings};
+use crate::error::{Error, Result};
+use crate::model::Model;
+
+/// The engine to use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EngineChoice {
+    /// The automatic choice: exact inference if it is affordable.
+    #[default]
+    Auto,
+    /// Exact inference, by a junction tree or by branch and bound.
+    Exact,
+    /// Approximate inference by loopy propagation.
+    Loopy,
+    /// The sum over all assignments, for small models.
+    Enumeration,
+}
+
+impl EngineChoice {
+    /// All choices.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Exact, Self::Loopy, Self::Enumeration];
+
+    /// The name of the choice: `auto`, `exact`, `loopy` or `enumeration`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Exact => "exact",
+            Self::Loopy => "loopy",
+            Self::Enumeration => "enumeration",
+        }
+    }
+
+    /// The choice called `name`, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.name() == name)
+    }
+}
+
+/// Limits and settings of the engines.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct EngineSettings {
+    /// Limits of compiled engines.
+    pub limits: Limits,
+    /// Settings of loopy propagation.
+    pub loopy: LoopySettings,
+    /// Limits on branch and bound for one row.
+    pub search: SearchLimits,
+}
+
+/// Compiles the engines of a model, by name or automatically; see the [module](crate::infer).
+pub struct Engines {
+    model: Model,
+    choice: EngineChoice,
+    settings: EngineSettings,
+    factors: OnceLock<Arc<Factors>>,
+}
+
+impl fmt::Debug for Engines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Engines");
+        debug.field("choice", &self.choice).field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Engines {
+    /// The automatic choice with default settings.
+    pub fn new(model: &Model) -> Self {
+        let (choice, settings) = (EngineChoice::default(), EngineSettings::default());
+        Self { model: model.clone(), choice, settings, factors: OnceLock::new() }
+    }
+
+    /// Sets the engine to use.
+    pub fn with_choice(self, choice: EngineChoice) -> Self {
+        Self { choice, ..self }
+    }
+
+    /// Sets all limits and settings.
+    pub fn with_settings(self, settings: EngineSettings) -> Self {
+        Self { settings, ..self }
+    }
+
+    /// Sets the limits of compiled engines.
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { settings: EngineSettings { limits, ..self.settings }, ..self }
+    }
+
+    /// The model that engines are compiled from.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Compiles the engine for marginals.
+    pub fn marginals(&self) -> Result<MarginalEngine> {
+        MarginalEngine::compile(self)
+    }
+
+    /// Compiles the engine for most probable assignments.
+    pub fn assignments(&self) -> Result<AssignmentEngine> {
+        AssignmentEngine::compile(self)
+    }
+
+    /// Compiles the engine for joint samples. [`EngineChoice::Exact`] returns an error if only Gibbs sampling fits
+    /// the memory.
+    pub fn sampler(&self) -> Result<Sampler> {
+        Sampler::compile(self)
+    }
+
+    /// Compiles an engine for ln Z, which the probabilities of assignments need. Returns `None` if the marginals have
+    /// ln Z.
+    pub fn log_evidence(&self, marginals: Option<&MarginalEngine>) -> Result<Option<LogEvidence>> {
+        LogEvidence::beside(self, marginals)
+    }
+
+    fn factors(&self) -> &Arc<Factors> {
+        self.factors.get_or_init(|| Arc::new(Factors::new(&self.model)))
+    }
+
+    /// Compiles the junction tree. Returns an error if it exceeds the limits.
+    pub(crate) fn tree(&self) -> Result<JunctionTree> {
+        JunctionTreePlan::new(self.factors(), self.settings.limits)?.tree()
+    }
+
+    /// Compiles loopy propagation.
+    fn loopy(&self) -> Result<Box<Loopy>> {
+        let loopy = Loopy::new(&self.model, self.factors(), self.settings.loopy)?;
+        loopy.check_memory(self.settings.limits, rayon::current_num_threads())?;
+        Ok(Box::new(loopy))
+    }
+
+    /// Compiles the junction tree if a row takes at most `max_work` multiply-adds.
+    fn affordable_tree(&self, max_work: f64) -> Result<Affordable> {
+        let plan = JunctionTreePlan::new_worth(self.factors(), self.settings.limits, max_work)?;
+        plan.check()?;
+        match plan.cost() {
+            cost if cost.multiply_adds > max_work => Ok(Affordable::No(cost)),
+            _ => Ok(Affordable::Yes(Box::new(plan.tree()?))),
+        }
+    }
+}
+
+/// A junction tree, or the cost of one that is too expensive.
+enum Affordable {
+    Yes(Box<JunctionTree>),
+    No(Cost),
+}
+
+/// Maximum multiply-adds per row for exact marginals by the automatic choice. They take a few seconds on one core.
+const MAX_WORK: f64 = 2e9;
+
+/// The reason if a junction tree fits the memory.
+fn fits(cost: Cost, limits: Limits) -> String {
+    format!("junction tree: {cost}, fits the limit of {}", bytes(limits.memory as f64))
+}
+
+/// The reason for a refusal, without its advice, which the automatic choice follows. Returns other errors unchanged.
+fn refusal(error: &Error) -> Result<String> {
+    match error {
+        Error::TooCostly { what, needed, limit, .. } => {
+            Ok(format!("{what} needs {needed}, more than the limit of {limit}"))
+        }
+        other => Err(other.clone()),
+    }
+}
+
+fn n_assignments(model: &Model) -> f64 {
+    model.labels().iter().map(|label| label.n_categories() as f64).product()
+}
+
+fn enumeration_reason(model: &Model) -> String {
+    format!("enumeration: as asked for, {} assignments", n_assignments(model))
+}
+
+fn enumeration_work(model: &Model) -> f64 {
+    n_assignments(model) * (model.labels().len() + model.rules().len()) as f64
+}
+
+fn loopy_reason(engine: &Loopy, max_sweeps: usize) -> String {
+    let n_rules = engine.model().rules().len();
+    format!("loopy: as asked for, at most {max_sweeps} sweeps over {n_rules} rules")
+}
+
+/// Estimates the multiplications of a row: about thirty sweeps, with ten operations for each category.
+fn loopy_work(model: &Model) -> f64 {
+    300.0 * (model.n_categories() + 10 * model.rules().len()) as f64
+}

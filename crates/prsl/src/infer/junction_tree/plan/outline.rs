@@ -1,0 +1,309 @@
+//! The steps of a plan before their offsets are worked out: enough to know the cost.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use super::super::network::{Kind, Network, Source, Variable};
+use super::super::order::Order;
+use super::Cost;
+
+/// The steps before their offsets are worked out: enough to know the cost.
+#[derive(Clone)]
+pub(crate) struct Outline {
+    pub(super) tables: Vec<OutlineTable>,
+    /// The variables of all tables, one table after the other.
+    pub(super) variables: Vec<u32>,
+    pub(super) joins: Vec<(usize, usize)>,
+    pub(crate) cost: Cost,
+    /// Memory for the variables of a join.
+    kept: Vec<u32>,
+    /// About how many nanoseconds it took to find.
+    work: f64,
+}
+
+#[derive(Clone)]
+pub(super) struct OutlineTable {
+    /// Its variables, ascending, as a range of [`Outline::variables`].
+    pub(super) variables: Range<usize>,
+    size: f64,
+    pub(super) fixed: bool,
+}
+
+/// What joining two tables comes to.
+struct Joined {
+    size: f64,
+    work: f64,
+    /// How many fired variables end: the smaller table is weighed for each.
+    n_weighed: usize,
+}
+
+impl Outline {
+    /// The contractions that an elimination order leads to; `None` as soon as they cost more than `limit`.
+    ///
+    /// The running time is added to `work`, in units of about a nanosecond.
+    pub(crate) fn new(network: &Network, order: &Order, limit: f64, work: &mut f64) -> Option<Self> {
+        let (mut outline, mut users) = Self::of_leaves(network);
+        let mut bucket = Vec::new();
+        outline.work = 1000.0 + 60.0 * (network.leaves.len() + order.variables.len()) as f64;
+        let is_within =
+            order.variables.iter().all(|&v| outline.eliminate(network, v, &mut users, &mut bucket, limit));
+        *work += outline.work;
+        debug_assert!(
+            !is_within || users.counts.iter().all(|&count| count == 0),
+            "every variable is summed out"
+        );
+        outline.cost.bytes = outline.cost.entries * 16.0;
+        is_within.then_some(outline)
+    }
+
+    /// The contractions of these joins: pairs of tables, leaves first and then the results in order.
+    pub(crate) fn of_joins(network: &Network, joins: &[(usize, usize)]) -> Self {
+        let (mut outline, mut users) = Self::of_leaves(network);
+        for &(a, b) in joins {
+            outline.join(network, a, b, &mut users);
+        }
+        debug_assert!(users.counts.iter().all(|&count| count == 0), "every variable is summed out");
+        outline.cost.bytes = outline.cost.entries * 16.0;
+        outline
+    }
+
+    /// The leaves alone, and the tables that have each variable.
+    fn of_leaves(network: &Network) -> (Self, Users) {
+        let mut outline = Self {
+            tables: Vec::with_capacity(2 * network.leaves.len()),
+            variables: Vec::with_capacity(4 * network.leaves.len()),
+            joins: Vec::with_capacity(network.leaves.len()),
+            cost: Cost { entries: 0.0, bytes: 0.0, multiply_adds: 0.0 },
+            kept: Vec::new(),
+            work: 0.0,
+        };
+        let mut users = Users::new(network);
+        for leaf in &network.leaves {
+            let start = outline.variables.len();
+            outline.variables.extend(leaf.variables.iter().map(|&variable| variable as u32));
+            outline.variables[start..].sort_unstable();
+            let size = leaf.variables.iter().map(|&v| network.variables[v].n_states as f64).product();
+            outline.add(start, size, !matches!(leaf.source, Source::Belief(_)), &mut users);
+            outline.cost.entries += size;
+        }
+        (outline, users)
+    }
+
+    /// The variables of a table, ascending.
+    pub(super) fn variables_of(&self, table: usize) -> &[u32] {
+        &self.variables[self.tables[table].variables.clone()]
+    }
+
+    /// For every table its variables, whether it is the same for every row, and the tables that it is joined from.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&[u32], bool, Option<(usize, usize)>)> {
+        let n_leaves = self.tables.len() - self.joins.len();
+        let children = (0..n_leaves).map(|_| None).chain(self.joins.iter().copied().map(Some));
+        self.tables
+            .iter()
+            .zip(children)
+            .map(|(table, children)| (&self.variables[table.variables.clone()], table.fixed, children))
+    }
+
+    /// The variables that meet a row: a table that depends on the row has them.
+    pub(crate) fn meet_a_row(&self, n_variables: usize) -> Vec<bool> {
+        let mut meet = vec![false; n_variables];
+        for table in self.tables.iter().filter(|table| !table.fixed) {
+            self.variables[table.variables.clone()]
+                .iter()
+                .for_each(|&variable| meet[variable as usize] = true);
+        }
+        meet
+    }
+
+    /// Adds a table whose variables are the last ones of the list.
+    fn add(&mut self, start: usize, size: f64, fixed: bool, users: &mut Users) -> usize {
+        let variables = start..self.variables.len();
+        self.variables[variables.clone()].iter().for_each(|&v| users.add(v, self.tables.len()));
+        self.tables.push(OutlineTable { variables, size, fixed });
+        self.tables.len() - 1
+    }
+
+    /// Joins the tables that have `variable` until it is summed out; `false` if that costs more than `limit`. `bucket` is
+    /// memory to work with.
+    fn eliminate(
+        &mut self,
+        network: &Network,
+        variable: usize,
+        users: &mut Users,
+        bucket: &mut Vec<usize>,
+        limit: f64,
+    ) -> bool {
+        // The cheapest pair is among the small tables; all pairs of a long list would take too long.
+        const PROMISING: usize = 8;
+        users.collect(variable, bucket);
+        let by_size = |outline: &Self, table: usize| Reverse((outline.tables[table].size.to_bits(), table));
+        let mut larger = BinaryHeap::new();
+        while users.counts[variable] > 1 {
+            if bucket.len() > PROMISING {
+                larger.extend(bucket.drain(..).map(|table| by_size(self, table)));
+            }
+            while bucket.len() < PROMISING
+                && let Some(Reverse((_, table))) = larger.pop()
+            {
+                bucket.push(table);
+            }
+            let (a, b) = self.cheapest_pair(network, bucket, users);
+            let joined = self.join(network, a, b, users);
+            if self.cost.price() > limit {
+                return false;
+            }
+            bucket.retain(|&table| table != a && table != b);
+            if users.counts[variable] > 0 {
+                // Where some tables are left out, it is compared with them by its size.
+                match larger.is_empty() {
+                    true => bucket.push(joined),
+                    false => {
+                        larger.extend(bucket.drain(..).chain([joined]).map(|table| by_size(self, table)))
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// The two tables whose join is smallest, and of these the one with the least work.
+    fn cheapest_pair(&mut self, network: &Network, bucket: &[usize], users: &Users) -> (usize, usize) {
+        let mut best = ((f64::INFINITY, f64::INFINITY), (bucket[0], bucket[1]));
+        for (index, &a) in bucket.iter().enumerate() {
+            for &b in &bucket[index + 1..] {
+                let joined = self.joined(network, a, b, users, |_| {});
+                self.work +=
+                    5.0 * (self.tables[a].variables.len() + self.tables[b].variables.len() + 2) as f64;
+                if (joined.size, joined.work) < best.0 {
+                    best = ((joined.size, joined.work), (a, b));
+                }
+            }
+        }
+        best.1
+    }
+
+    fn join(&mut self, network: &Network, a: usize, b: usize, users: &mut Users) -> usize {
+        let fixed = self.tables[a].fixed && self.tables[b].fixed;
+        let start = self.variables.len();
+        let mut kept = std::mem::take(&mut self.kept);
+        let joined = self.joined(network, a, b, users, |variable| kept.push(variable));
+        self.work += 100.0 + 10.0 * kept.len() as f64;
+        self.cost.entries +=
+            joined.size + joined.n_weighed as f64 * self.tables[a].size.min(self.tables[b].size);
+        // Forward once, backward twice: for each of the two tables.
+        self.cost.multiply_adds += if fixed { 0.0 } else { 3.0 * joined.work };
+        for table in [a, b] {
+            users.remove(table, &self.variables[self.tables[table].variables.clone()]);
+        }
+        self.variables.append(&mut kept);
+        self.kept = kept;
+        self.joins.push((a, b));
+        self.add(start, joined.size, fixed, users)
+    }
+
+    /// The joins in an order in which results are used soon after they were computed, and the tables that are left.
+    pub(super) fn depth_first(&self, n_leaves: usize) -> (Vec<usize>, Vec<usize>) {
+        let mut used = vec![false; self.tables.len()];
+        self.joins.iter().for_each(|&(a, b)| (used[a], used[b]) = (true, true));
+        let roots: Vec<usize> = (0..used.len()).filter(|&table| !used[table]).collect();
+        // Parents first, the larger side last: read backward, the larger side is computed first.
+        let mut order = Vec::with_capacity(self.joins.len());
+        let mut stack = roots.clone();
+        while let Some(table) = stack.pop() {
+            if table >= n_leaves {
+                let (a, b) = self.joins[table - n_leaves];
+                order.push(table);
+                let (small, large) = if self.tables[a].size < self.tables[b].size { (a, b) } else { (b, a) };
+                stack.extend([large, small]);
+            }
+        }
+        order.reverse();
+        (order, roots)
+    }
+
+    /// What joining two tables comes to; `keep` is told the variables of the result, ascending.
+    fn joined(
+        &self,
+        network: &Network,
+        a: usize,
+        b: usize,
+        users: &Users,
+        mut keep: impl FnMut(u32),
+    ) -> Joined {
+        let [a, b] = [a, b].map(|table| &self.variables[self.tables[table].variables.clone()]);
+        let mut joined = Joined { size: 1.0, work: 1.0, n_weighed: 0 };
+        let (mut i, mut j) = (0, 0);
+        while i < a.len() || j < b.len() {
+            let variable = match (a.get(i), b.get(j)) {
+                (Some(&x), Some(&y)) => x.min(y),
+                (Some(&x), None) | (None, Some(&x)) => x,
+                (None, None) => unreachable!("one of the lists goes on"),
+            };
+            let (in_a, in_b) = (a.get(i) == Some(&variable), b.get(j) == Some(&variable));
+            (i, j) = (i + usize::from(in_a), j + usize::from(in_b));
+            let shared = in_a && in_b;
+            let ends = users.counts[variable as usize] == 1 + u32::from(shared);
+            let Variable { n_states, kind } = network.variables[variable as usize];
+            let fired = matches!(kind, Kind::Fired(_));
+            joined.work *= if fired && shared && !ends { 3.0 } else { n_states as f64 };
+            if ends {
+                joined.n_weighed += usize::from(fired);
+            } else {
+                joined.size *= n_states as f64;
+                keep(variable);
+            }
+        }
+        joined
+    }
+}
+
+/// The tables that have each variable, as linked lists in one allocation.
+struct Users {
+    /// The last link of each variable's list, or [`NO_LINK`].
+    last: Vec<u32>,
+    /// A table, and the link before it. Tables that have been joined since stay in the lists.
+    links: Vec<(u32, u32)>,
+    /// How many tables have each variable now.
+    counts: Vec<u32>,
+    is_joined: Vec<bool>,
+}
+
+const NO_LINK: u32 = u32::MAX;
+
+impl Users {
+    fn new(network: &Network) -> Self {
+        let (n_variables, n_leaves) = (network.variables.len(), network.leaves.len());
+        Self {
+            last: vec![NO_LINK; n_variables],
+            links: Vec::with_capacity(4 * n_leaves),
+            counts: vec![0; n_variables],
+            is_joined: vec![false; 2 * n_leaves],
+        }
+    }
+
+    fn add(&mut self, variable: u32, table: usize) {
+        self.links.push((table as u32, self.last[variable as usize]));
+        self.last[variable as usize] = self.links.len() as u32 - 1;
+        self.counts[variable as usize] += 1;
+    }
+
+    fn remove(&mut self, table: usize, variables: &[u32]) {
+        self.is_joined[table] = true;
+        variables.iter().for_each(|&variable| self.counts[variable as usize] -= 1);
+    }
+
+    /// Collects the tables that have a variable now, ascending.
+    fn collect(&self, variable: usize, tables: &mut Vec<usize>) {
+        tables.clear();
+        let mut link = self.last[variable];
+        while link != NO_LINK {
+            let (table, before) = self.links[link as usize];
+            if !self.is_joined[table as usize] {
+                tables.push(table as usize);
+            }
+            link = before;
+        }
+        tables.reverse();
+    }
+}

@@ -1,0 +1,194 @@
+//! The structure of a model in JSON, from which the schema is made.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::{FORMAT, VERSION};
+
+/// A model: labels, the probabilistic rules that relate them, and what its author expects of them.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "prsl model")]
+pub(super) struct File<'a> {
+    /// Always `prsl`.
+    #[schemars(extend("const" = FORMAT))]
+    pub(super) format: Cow<'a, str>,
+    /// The version of the format: 1.
+    #[schemars(extend("const" = VERSION))]
+    pub(super) version: u64,
+    /// The labels, each of them one question with two or more mutually exclusive categories.
+    #[serde(deserialize_with = "objects")]
+    pub(super) labels: Vec<LabelEntry<'a>>,
+    /// The rules, all of them observed true.
+    #[serde(default, deserialize_with = "objects")]
+    pub(super) rules: Vec<RuleEntry<'a>>,
+    /// Combinations of categories that weigh more than the rules alone say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
+    pub(super) typical: Vec<CombinationEntry>,
+    /// Unit tests of the rules in the rule language, such as `standing, high => overhead > 0.6`.
+    #[serde(default)]
+    pub(super) expectations: Vec<String>,
+}
+
+/// One question and the categories that may answer it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Label")]
+pub(super) struct LabelEntry<'a> {
+    /// The name, unique among the labels.
+    #[schemars(length(min = 1))]
+    pub(super) name: Cow<'a, str>,
+    /// The categories; `["yes", "no"]` makes the bare label stand for `yes` in formulas.
+    #[schemars(length(min = 2))]
+    pub(super) categories: Cow<'a, [String]>,
+    /// The prior probability of each category; uniform if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schemars(with = "Vec<f64>", inner(range(min = 0, max = 1)))]
+    pub(super) prior: Option<Cow<'a, [f64]>>,
+    /// The classifier whose beliefs speak about the label; named like the label if absent, none if null.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schemars(with = "Option<String>")]
+    pub(super) classifier: Option<Option<Cow<'a, str>>>,
+    /// What the classifier's beliefs go through before inference; nothing if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_object")]
+    #[schemars(with = "CalibratorEntry")]
+    pub(super) calibrator: Option<CalibratorEntry>,
+}
+
+/// A map from what a classifier says to what can be believed.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Calibrator", tag = "kind", rename_all = "lowercase")]
+pub(super) enum CalibratorEntry {
+    /// The belief to the power of 1/temperature, divided by the sum.
+    Temperature {
+        /// Above 1 less sure, below 1 surer.
+        #[schemars(range(min = 1e-6, max = 1e6))]
+        temperature: f64,
+    },
+    /// Of two categories: log-odds of the first = slope times log-odds of its belief + intercept.
+    Platt {
+        /// 1 changes nothing.
+        #[schemars(range(min = -1e6, max = 1e6))]
+        slope: f64,
+        /// 0 changes nothing.
+        #[schemars(range(min = -1e6, max = 1e6))]
+        intercept: f64,
+    },
+    /// A nondecreasing map for each category, linear between points, divided by the sum.
+    Isotonic {
+        /// For each category points of belief and value, both from 0 to 1.
+        maps: Vec<Vec<(f64, f64)>>,
+    },
+    /// Log belief = weights times log belief + bias, up to normalization.
+    Dirichlet {
+        /// A row for each category.
+        weights: Vec<Vec<f64>>,
+        /// One for each category.
+        bias: Vec<f64>,
+    },
+    /// The matrix times the belief.
+    Confusion {
+        /// Counts or probabilities: rows are truths, columns what the classifier says; columns are divided by their sums.
+        matrix: Vec<Vec<f64>>,
+    },
+}
+
+/// A formula or a noisy-or, and the probability that it holds.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Rule")]
+#[schemars(extend("oneOf" = [{"required": ["formula"]}, {"required": ["noisy_or"]}]))]
+pub(super) struct RuleEntry<'a> {
+    /// The name, unique among the rules.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schemars(with = "String", length(min = 1))]
+    pub(super) name: Option<Cow<'a, str>>,
+    /// The probability that the rule holds.
+    #[schemars(range(min = 0, max = 1))]
+    pub(super) probability: f64,
+    /// Whether learning leaves the rule as it is, even where rules are learned anew; false if absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) fixed: bool,
+    /// A formula in the rule language, such as `high & standing -> overhead`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[schemars(with = "String")]
+    pub(super) formula: Option<String>,
+    /// The categories that may make a noisy-or rule true.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_objects")]
+    #[schemars(with = "Vec<InhibitionEntry<'_>>", length(min = 1))]
+    pub(super) noisy_or: Option<Vec<InhibitionEntry<'a>>>,
+}
+
+/// A category for every label, and how much more such an assignment weighs.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Combination")]
+pub(super) struct CombinationEntry {
+    /// The weight w: the combination counts 1 + w times.
+    #[schemars(range(min = 0))]
+    pub(super) weight: f64,
+    /// The categories in the rule language, such as `walking, gait, alarm`; yes/no labels that are not named are `no`,
+    /// and `none` names none of them.
+    pub(super) categories: String,
+}
+
+/// One category of a noisy-or.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Inhibition")]
+pub(super) struct InhibitionEntry<'a> {
+    /// The label.
+    pub(super) label: Cow<'a, str>,
+    /// Its category.
+    pub(super) category: Cow<'a, str>,
+    /// The probability that the category, when present, fails to make the rule true.
+    #[schemars(range(min = 0, max = 1))]
+    pub(super) inhibition: f64,
+}
+
+/// A structure that is read from an object only. A derived `Deserialize` also accepts an array of the fields.
+pub(super) struct Object<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Self::Value, M::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+    }
+}
+
+fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let objects = Vec::<Object<T>>::deserialize(deserializer)?;
+    Ok(objects.into_iter().map(|Object(value)| value).collect())
+}
+
+fn present_objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    objects(deserializer).map(Some)
+}
+
+fn present_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    Object::deserialize(deserializer).map(|Object(value)| Some(value))
+}
+
+/// Reads a field that may be absent. `null` is an error unless the type accepts it.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
