@@ -4,8 +4,9 @@ use std::collections::{BinaryHeap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::junction_tree::compilation::Compilation;
 use super::junction_tree::network::Split;
-use super::junction_tree::runner::{Answer, Compilation, Runner};
+use super::junction_tree::runner::{Answer, Runner};
 use rayon::prelude::*;
 
 use super::factor::Factors;
