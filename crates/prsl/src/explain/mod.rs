@@ -106,11 +106,14 @@ impl Explainer {
             Ok(posterior) => (Some(posterior), Vec::new()),
             Err(conflict) => (None, conflict),
         };
+        let agreement = posterior.as_ref().and_then(|_| self.tree.agreement_of(row).ok());
         let without = self.tree.without_each_rule_of(row).expect("it was compiled to be careful");
         let rule = |rule: RuleId| {
             let without = without[rule.index()].as_deref();
             let fixed = &self.rules[rule.index()];
-            explain_rule(model, rule, fixed, posterior.as_ref(), without, conflict.contains(&rule))
+            let with = posterior.as_ref().map(Posterior::marginals);
+            let agreement = agreement.as_ref().map(|agreement| agreement[rule.index()]);
+            explain_rule(model, rule, fixed, [with, without], agreement, conflict.contains(&rule))
         };
         let mut joint = match (&self.joint, &posterior) {
             (Ok(engine), Some(posterior)) => best_assignments(engine, row, posterior),

@@ -12,7 +12,6 @@ use crate::infer::typical::Typical;
 use crate::infer::{JunctionTree, Limits};
 use crate::logic::conflict;
 use crate::model::Model;
-use crate::posterior::Posterior;
 use crate::rule::RuleId;
 
 /// A running mean.
@@ -142,9 +141,13 @@ impl RuleEffects {
 
     /// ln Z of a row, with all rules and without each.
     fn sums(&self, row: &[f64]) -> Result<Sums> {
-        if let Ok(posterior) = self.without_typical.as_ref().unwrap_or(&self.tree).infer_row(row) {
+        let tree = self.without_typical.as_ref().unwrap_or(&self.tree);
+        if let (Ok(posterior), Ok(agreement)) = (tree.infer_row(row), tree.agreement_of(row)) {
             let mixed = |log_sum: f64, rule| self.typical.mixture_without(row, log_sum, rule).log_evidence;
-            let without = |rule| mixed(log_sum_without(&posterior, rule), Some(rule));
+            let log_sum_without = |rule: RuleId| {
+                posterior.log_evidence() - agreement[rule.index()].max(f64::MIN_POSITIVE).ln() // (2)
+            };
+            let without = |rule| mixed(log_sum_without(rule), Some(rule));
             return Ok(Sums {
                 log_sum: mixed(posterior.log_evidence(), None),
                 without: self.model().rule_ids().map(without).collect(),
@@ -200,10 +203,6 @@ impl RuleEffects {
 struct Sums {
     log_sum: f64,
     without: Vec<f64>,
-}
-
-fn log_sum_without(posterior: &Posterior, rule: RuleId) -> f64 {
-    posterior.log_evidence() - posterior.agreement(rule).max(f64::MIN_POSITIVE).ln() // (2)
 }
 
 fn log_share(part: f64, all: f64) -> f64 {

@@ -32,7 +32,7 @@ use crate::infer::limits::{Cost, Limits};
 use crate::infer::semiring::{Aim, SumProduct};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
-use crate::logic::{conflict, named};
+use crate::logic::{conflict, impossible, named};
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, SearchEnd, Stopped};
 use crate::rule::RuleId;
@@ -196,7 +196,7 @@ impl JunctionTree {
         self.careful.as_ref().map_err(Error::clone)
     }
 
-    /// All marginals, ln Z and every rule's agreement for one instance.
+    /// All marginals and ln Z for one instance.
     pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
         self.infer_row(&instance.values(self.model())?)
     }
@@ -210,12 +210,10 @@ impl JunctionTree {
         // The same decisions as in `infer_batch`, so that the bits are the same.
         let quick = self.quick.as_ref().and_then(|quick| quick.one_or(row));
         let quick = quick.filter(|quick| self.is_sound(row, quick));
-        let (answer, agreement, stopped) = match &self.careful {
-            Ok(careful) => {
-                let (answer, agreement) = careful.one_with_agreement(row);
-                (quick.unwrap_or(answer), agreement, Stopped::Exact)
-            }
-            Err(_) => self.imprecise_with_agreement(row),
+        let (answer, stopped) = match (quick, &self.careful) {
+            (Some(answer), _) => (answer, Stopped::Exact),
+            (None, Ok(careful)) => (careful.one(row), Stopped::Exact),
+            (None, Err(_)) => self.imprecise(row),
         };
         if answer.log_total == f64::NEG_INFINITY {
             return Err(conflict(self.model(), row));
@@ -225,10 +223,28 @@ impl JunctionTree {
             model: self.model().clone(),
             log_evidence,
             marginals,
-            agreement,
             engine: Engine::JunctionTree,
             stopped,
         })
+    }
+
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is small
+    /// if the evidence and the other rules contradict the rule. Typical combinations are ignored.
+    ///
+    /// One pass computes the agreement of all rules. [`Explainer`](crate::Explainer) marks the rules in conflict.
+    pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
+        self.agreement_of(&instance.values(self.model())?)
+    }
+
+    pub(crate) fn agreement_of(&self, row: &[f64]) -> Result<Vec<f64>> {
+        let (log_total, agreement) = match &self.careful {
+            Ok(careful) => careful.one_with_agreement(row),
+            Err(_) => (self.imprecise(row).0.log_total, self.any().imprecise_agreement(row)),
+        };
+        match log_total > f64::NEG_INFINITY {
+            true => Ok(agreement),
+            false => Err(impossible(self.model(), row)),
+        }
     }
 
     /// All marginals and ln Z for many rows. An impossible row does not affect the others.
@@ -263,7 +279,7 @@ impl JunctionTree {
             Ok(careful) => careful.batch(rows, |row, answer| (self.finished(row, answer), Stopped::Exact)),
             Err(_) => (0..rows.n_rows())
                 .map(|row| {
-                    let (answer, _, stopped) = self.imprecise_with_agreement(rows.values_of(row));
+                    let (answer, stopped) = self.imprecise(rows.values_of(row));
                     (self.finished(rows.values_of(row), answer), stopped)
                 })
                 .collect(),
@@ -272,9 +288,10 @@ impl JunctionTree {
 
     /// The answer of the plan with signs, however imprecise. Branch and bound decides whether the row is possible,
     /// because a cancelled Z does not.
-    fn imprecise_with_agreement(&self, row: &[f64]) -> (Answer, Vec<f64>, Stopped) {
+    fn imprecise(&self, row: &[f64]) -> (Answer, Stopped) {
         let quick = self.quick.as_ref().expect("a tree without a careful plan has a quick one");
-        let (mut answer, agreement, error) = quick.one_imprecise(row);
+        let mut answer = quick.one_imprecise(row);
+        let error = answer.error;
         let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
         let useless = !(answer.log_total.is_finite() && error < USELESS_ERROR);
         if useless && !precise {
@@ -287,7 +304,7 @@ impl JunctionTree {
             }
         }
         answer.masses.iter_mut().for_each(|mass| *mass = mass.max(0.0));
-        (answer, agreement, if precise { Stopped::Exact } else { Stopped::Imprecise { error } })
+        (answer, if precise { Stopped::Exact } else { Stopped::Imprecise { error } })
     }
 
     /// The marginals without each rule in turn, in the order of the rules. They answer the question "what if this rule

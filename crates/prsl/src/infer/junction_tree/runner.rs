@@ -151,16 +151,28 @@ impl<S: Semiring> Runner<S> {
         answer.into_iter().next().flatten()
     }
 
-    /// Computes one row and every rule's agreement, however many digits are lost. [`Answer::error`] tells how many.
-    pub(crate) fn one_imprecise(&self, row: &[f64]) -> (Answer, Vec<f64>, f64) {
+    /// Computes one row, however many digits are lost. [`Answer::error`] tells how many.
+    pub(crate) fn one_imprecise(&self, row: &[f64]) -> Answer {
         self.one.with(
             || self.workspace(),
             |workspace| {
                 let [mut log_total] = self.collect(workspace, &[row]);
-                workspace.distribute(&self.plan, &self.leaves, Back::All);
+                workspace.distribute(&self.plan, &self.leaves, Back::Rows);
                 let masses = self.masses(workspace, row, 0, &mut log_total);
                 let [error] = self.inconsistency(workspace);
-                (Answer { masses, log_total, error }, self.agreement(workspace), error)
+                Answer { masses, log_total, error }
+            },
+        )
+    }
+
+    /// The agreement of every rule, however many digits are lost.
+    pub(crate) fn imprecise_agreement(&self, row: &[f64]) -> Vec<f64> {
+        self.one.with(
+            || self.workspace(),
+            |workspace| {
+                self.collect(workspace, &[row]);
+                workspace.distribute(&self.plan, &self.leaves, Back::All);
+                self.agreement(workspace)
             },
         )
     }
@@ -170,33 +182,27 @@ impl<S: Semiring> Runner<S> {
         error <= self.max_inconsistency
     }
 
-    /// Computes one row, and for each rule the probability that it holds, given the evidence and all other rules.
-    pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (Answer, Vec<f64>) {
-        let linear = self.one.with(
+    /// ln Z of one row, and the agreement of every rule. Underflow is excluded.
+    pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (f64, Vec<f64>) {
+        let plain = self.one.with(
             || self.workspace(),
             |workspace| {
-                let answer = self.sweep_back(workspace, &[row], Back::All).into_iter().next().flatten();
-                answer.map(|answer| {
-                    (answer, (!workspace.is_suspicious_of_rules(0)).then(|| self.agreement(workspace)))
-                })
+                let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
+                let answer = answer.filter(|_| !workspace.is_suspicious_of_rules(0));
+                answer.map(|answer| (answer.log_total, self.agreement(workspace)))
             },
         );
         let in_logarithms = || {
             self.log.with(
                 || self.workspace(),
                 |workspace| {
-                    let answers = self.sweep_back(workspace, &[row], Back::All);
-                    let answer = answers.into_iter().next().flatten().expect("logarithms do not underflow");
-                    (answer, self.agreement(workspace))
+                    let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
+                    let answer = answer.expect("logarithms do not underflow");
+                    (answer.log_total, self.agreement(workspace))
                 },
             )
         };
-        match linear {
-            Some((answer, Some(agreement))) => (answer, agreement),
-            // The answer in plain numbers is kept, so that its bits are those of `one`.
-            Some((answer, None)) => (answer, in_logarithms().1),
-            None => in_logarithms(),
-        }
+        plain.unwrap_or_else(in_logarithms)
     }
 
     /// Computes one row as often as there are rules, each time without one of them.
