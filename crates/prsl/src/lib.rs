@@ -28,6 +28,7 @@ pub mod model;
 mod names;
 mod noisy_or;
 mod notation;
+mod outcome;
 mod posterior;
 mod rule;
 mod sentence;

@@ -12,7 +12,6 @@ use rayon::prelude::*;
 use super::factor::Factors;
 use super::limits::{Cost, Limits};
 use super::ordered::Ordered;
-use super::outcome::SMALLEST;
 use super::semiring::{Aim, MaxProduct};
 use super::typical::Typical;
 use crate::belief::{BeliefMatrix, Instance, check_same_labels};
@@ -20,6 +19,7 @@ use crate::error::Result;
 use crate::label::LabelId;
 use crate::logic::impossible;
 use crate::model::Model;
+use crate::outcome::SMALLEST;
 use crate::posterior::{Engine, MostProbable, RankedAssignments};
 
 /// Exact most probable assignments by a junction tree with maxima instead of sums.

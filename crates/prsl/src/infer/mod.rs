@@ -46,7 +46,6 @@ pub(crate) mod limits;
 pub(crate) mod loopy;
 pub(crate) mod max_product;
 pub(crate) mod ordered;
-pub(crate) mod outcome;
 pub(crate) mod samples;
 pub(crate) mod semiring;
 pub(crate) mod typical;

@@ -4,9 +4,9 @@
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::infer::limits::quantity;
-use crate::infer::outcome::Outcome;
 use crate::infer::semiring::Aim;
 use crate::label::LabelId;
+use crate::outcome::Outcome;
 use crate::rule::RuleId;
 
 /// The meaning of a variable of the network.

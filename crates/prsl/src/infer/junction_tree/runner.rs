@@ -11,11 +11,11 @@ use crate::belief::BeliefMatrix;
 use crate::infer::account::{Account, Pool};
 use crate::infer::factor::{Factors, States};
 use crate::infer::limits::Cost;
-use crate::infer::outcome::SMALLEST;
 use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
 use crate::log_space::exp_positive;
 use crate::model::Model;
+use crate::outcome::SMALLEST;
 use crate::rule::RuleId;
 
 /// Largest workspace, in bytes, with which eight lanes are used. Above it, most of a sweep waits for memory. With
