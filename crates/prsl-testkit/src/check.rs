@@ -1,10 +1,10 @@
 //! Checks every engine against the precise oracle on models with extreme numbers, for tests and fuzzing.
 
 use prsl::infer::{Gibbs, GibbsSettings, LoopySettings, MaxProductTree, Sampling, Schedule};
-use prsl::metrics::{Truth, joint_log_likelihoods, label_log_likelihoods};
+use prsl::metrics::{joint_log_likelihoods, label_log_likelihoods};
 use prsl::{
-    Assignment, BeliefMatrix, BranchAndBound, Engines, Error, JunctionTree, Loopy, Model, MostProbable,
-    Posteriors, Status,
+    Assignment, BeliefMatrix, BranchAndBound, CategoryId, Engines, Error, JunctionTree, LabelId, Loopy,
+    Model, MostProbable, Posteriors, Status, Truth,
 };
 
 use crate::{Extreme, Precise, Sums, close, is_tree};
@@ -52,8 +52,7 @@ pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
                     posteriors.marginals(row),
                     posteriors.log_evidence(row)
                 );
-                for rule in model.rule_ids() {
-                    let agreement = alone.agreement(rule);
+                for agreement in engine.agreement(&rows.row(row)).map_err(told)? {
                     ensure!((0.0..=1.0 + 1e-9).contains(&agreement), "row {row}: agreement {agreement}");
                 }
             }
@@ -160,7 +159,8 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
     for every in [1, 2] {
         let truth = |row: usize| -> Truth {
             let y = &precise.assignments()[(row * 7919 + 31) % precise.assignments().len()];
-            y.iter().enumerate().map(|(label, &c)| (label % every == 0).then_some(c)).collect()
+            let known = |(label, &c): (usize, &usize)| (label % every == 0).then_some(CategoryId::new(c));
+            y.iter().enumerate().map(known).collect()
         };
         let truths: Vec<Truth> = (0..rows.n_rows()).map(truth).collect();
         let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
@@ -176,8 +176,9 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
             );
             for (label, actual) in labels[row].iter().enumerate() {
                 let Some(actual) = actual else { continue };
-                let alone: Truth =
-                    truths[row].iter().enumerate().map(|(at, &t)| t.filter(|_| at == label)).collect();
+                let label_id = LabelId::new(label);
+                let mut alone = Truth::unknown(labels[row].len());
+                alone.set(label_id, truths[row].category(label_id));
                 let expected = precise.log_likelihood(&rows.row(row), &alone);
                 ensure!(
                     close(*actual, expected.min(0.0), RELATIVE),
@@ -223,8 +224,9 @@ pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
             }
             if let Ok(alone) = engine.infer(&rows.row(row)) {
                 distributions(model, alone.marginals()).map_err(what)?;
-                let agrees = |rule| !alone.agreement(rule).is_nan();
-                ensure!(model.rule_ids().all(agrees), "{}", what("agreement is no number".to_owned()));
+                let agreement = engine.agreement(&rows.row(row)).map_err(told)?;
+                let is_number = agreement.iter().all(|agreement| !agreement.is_nan());
+                ensure!(is_number, "{}", what("agreement is no number".to_owned()));
             }
         }
     }

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::label::LabelId;
 use crate::logic::impossible;
 use crate::model::Model;
-use crate::rule::RuleId;
 
 /// The engine that gave an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -154,7 +153,6 @@ pub struct Posterior {
     pub(crate) model: Model,
     pub(crate) marginals: Vec<f64>,
     pub(crate) log_evidence: f64,
-    pub(crate) agreement: Vec<f64>,
     pub(crate) engine: Engine,
     pub(crate) stopped: Stopped,
 }
@@ -174,12 +172,6 @@ impl Posterior {
     /// times. Loopy propagation returns the Bethe approximation, which may be too small or too large.
     pub fn log_evidence(&self) -> f64 {
         self.log_evidence
-    }
-
-    /// P(rule holds | all other rules hold, evidence). It is small if the evidence and the other rules contradict the
-    /// rule. Typical combinations are ignored.
-    pub fn agreement(&self, rule: RuleId) -> f64 {
-        self.agreement[rule.index()]
     }
 
     /// The engine that gave the answer.

@@ -2,9 +2,9 @@
 
 use crate::assignment::Assignment;
 use crate::formula::Formula;
-use crate::infer::outcome::Outcome;
 use crate::label::{LabelId, index_newtype};
 use crate::noisy_or::NoisyOr;
+use crate::outcome::Outcome;
 
 /// The position of a rule in its model, from 0. Messages count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +13,7 @@ index_newtype!(RuleId);
 
 /// The statement of a rule.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Body {
     /// True or false for every assignment.
     Formula(Formula),

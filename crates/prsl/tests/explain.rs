@@ -339,6 +339,7 @@ fn check(
     explanation: &Explanation,
 ) -> Result<(), String> {
     let posterior = oracle.infer(row);
+    let agreement = oracle.agreement(row).ok();
     let marginals = posterior.as_ref().ok().map(|posterior| posterior.marginals());
     ensure(explanation.possible == posterior.is_ok(), || "possible".to_owned())?;
     near(explanation.log_evidence, posterior.as_ref().ok().map(|p| p.log_evidence()), "ln Z")?;
@@ -352,7 +353,7 @@ fn check(
         let without = oracle.without(row, id).unwrap();
         ensure(rule.number == id.index() + 1, || "number".to_owned())?;
         ensure(rule.possible_without == without.is_some(), || format!("rule {}", rule.number))?;
-        near(rule.agreement, posterior.as_ref().ok().map(|p| p.agreement(id)), "an agreement")?;
+        near(rule.agreement, agreement.as_ref().map(|agreement| agreement[id.index()]), "an agreement")?;
         check_conflict(model, row, rule)?;
         check_influences(model, rule, marginals, without.as_deref())?;
     }
@@ -446,8 +447,8 @@ fn check_conflict(model: &Model, row: &Row<'_>, rule: &RuleExplanation) -> Resul
     let id = RuleId::new(rule.number - 1);
     let others = model.edit().retain_rules(|other| other != id);
     let asked = others.add_rule(model.rule(id).clone().with_probability(1.0)).build().unwrap();
-    let body = match Enumeration::compile(&asked).unwrap().infer(row) {
-        Ok(posterior) => posterior.agreement(RuleId::new(model.rules().len() - 1)),
+    let body = match Enumeration::compile(&asked).unwrap().agreement(row) {
+        Ok(agreement) => agreement[model.rules().len() - 1],
         Err(_) => 0.0,
     };
     let p = rule.probability;
@@ -504,6 +505,7 @@ fn check_influences(
                 match said.became {
                     Some(Became::Certain) => ensure(with > 1.0 - 1e-9, || "certain".to_owned())?,
                     Some(Became::Impossible) => ensure(with < 1e-9, || "impossible".to_owned())?,
+                    Some(other) => return Err(format!("{other:?} is not checked")),
                     None => {
                         // Unless it was rounded to 0 without the rule, and is a number with it.
                         let told = said.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;

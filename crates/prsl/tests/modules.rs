@@ -25,6 +25,19 @@ fn modules_form_no_cycle() {
     }
 }
 
+/// Modules that may use inference: the last row of the map in ARCHITECTURE.md.
+const ABOVE_INFERENCE: [&str; 8] =
+    ["explain", "sentence", "metrics", "calibrate", "lint", "export", "simulate", "learn"];
+
+#[test]
+fn only_the_uses_of_engines_depend_on_inference() {
+    let graph = Graph::new(&sources());
+    for ((from, to), places) in &graph.uses {
+        let is_allowed = from[0] == "infer" || ABOVE_INFERENCE.contains(&from[0].as_str());
+        assert!(is_allowed || to[0] != "infer", "{} uses {}: {places:?}", from.join("::"), to.join("::"));
+    }
+}
+
 /// All source files of the library: paths relative to `src`, and their texts.
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

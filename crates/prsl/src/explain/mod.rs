@@ -1,7 +1,7 @@
 //! Explanations of answers: the effect of each rule on each category.
 
+mod assignment;
 mod display;
-mod joint;
 mod rules;
 
 use std::cmp::Reverse;
@@ -18,10 +18,10 @@ use crate::posterior::Posterior;
 use crate::rule::{Rule, RuleId};
 use crate::syntax::print;
 
-pub use joint::{Choice, JointExplanation};
+pub use assignment::{Choice, NamedAssignment};
 pub use rules::{Became, Change, Influence, RuleExplanation, RuleKind};
 
-use joint::best_assignments;
+use assignment::best_assignments;
 use rules::{explain_rule, weight_range};
 
 /// Minimum change of a probability that is reported. Smaller changes are invisible in three decimals.
@@ -106,11 +106,14 @@ impl Explainer {
             Ok(posterior) => (Some(posterior), Vec::new()),
             Err(conflict) => (None, conflict),
         };
+        let agreement = posterior.as_ref().and_then(|_| self.tree.agreement_of(row).ok());
         let without = self.tree.without_each_rule_of(row).expect("it was compiled to be careful");
         let rule = |rule: RuleId| {
             let without = without[rule.index()].as_deref();
             let fixed = &self.rules[rule.index()];
-            explain_rule(model, rule, fixed, posterior.as_ref(), without, conflict.contains(&rule))
+            let with = posterior.as_ref().map(Posterior::marginals);
+            let agreement = agreement.as_ref().map(|agreement| agreement[rule.index()]);
+            explain_rule(model, rule, fixed, [with, without], agreement, conflict.contains(&rule))
         };
         let mut joint = match (&self.joint, &posterior) {
             (Ok(engine), Some(posterior)) => best_assignments(engine, row, posterior),
@@ -157,9 +160,9 @@ pub struct Explanation {
     /// Every rule, in the model's order.
     pub rules: Vec<RuleExplanation>,
     /// The most probable assignment. Ties are broken arbitrarily, but always in the same way.
-    pub best: Option<JointExplanation>,
+    pub best: Option<NamedAssignment>,
     /// The second most probable assignment; `None` if no other is possible.
-    pub runner_up: Option<JointExplanation>,
+    pub runner_up: Option<NamedAssignment>,
     /// The reason why most probable assignments are missing, if they are too costly for this model.
     pub joint_refused: Option<String>,
 }

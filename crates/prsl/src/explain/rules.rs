@@ -9,7 +9,6 @@ use crate::label::LabelId;
 use crate::lint::Table;
 use crate::model::Model;
 use crate::noisy_or::NoisyOr;
-use crate::posterior::Posterior;
 use crate::rule::{Body, Rule, RuleId};
 
 /// The kind of a rule.
@@ -103,6 +102,7 @@ pub struct Change {
 /// A category that a rule made certain or impossible, in floating-point arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Became {
     /// No other category is possible.
     Certain,
@@ -155,18 +155,17 @@ impl Change {
     }
 }
 
+/// Explains one rule by the marginals with and without it. `excludes` is whether it is in the conflict of an impossible row.
 pub(super) fn explain_rule(
     model: &Model,
     id: RuleId,
     (text, agreement_range): &(String, [f64; 2]),
-    posterior: Option<&Posterior>,
-    without: Option<&[f64]>,
+    [with, without]: [Option<&[f64]>; 2],
+    agreement: Option<f64>,
     excludes: bool,
 ) -> RuleExplanation {
     let rule = model.rule(id);
     let scope: HashSet<LabelId> = rule.scope().into_iter().collect();
-    let with = posterior.map(Posterior::marginals);
-    let agreement = posterior.map(|posterior| posterior.agreement(id));
     let change = |label: LabelId| Some(largest_change(with?, without?, model.block(label)));
     let influences = model
         .label_ids()

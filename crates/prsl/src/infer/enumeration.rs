@@ -65,7 +65,7 @@ impl Enumeration {
         self.top_row(&row, 1).best_or_error(&self.model, &row)
     }
 
-    /// All marginals, ln Z and every rule's agreement for one instance.
+    /// All marginals and ln Z for one instance.
     pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
         self.infer_row(&instance.values(&self.model)?)
     }
@@ -76,16 +76,21 @@ impl Enumeration {
         if log_evidence == f64::NEG_INFINITY {
             return Err(impossible(&self.model, row));
         }
-        // P(R_k | R_-k) = Z / Z without rule k, both without combinations.
-        let log_rules = log_sum_exp(&self.log_weights_of_rules(row, None));
-        let agreement = self
-            .model
-            .rule_ids()
-            .map(|rule| (log_rules - log_sum_exp(&self.log_weights_of_rules(row, Some(rule)))).exp())
-            .collect();
         let (model, engine) = (self.model.clone(), Engine::Enumeration);
         let marginals = self.marginals(&log_weights, log_evidence);
-        Ok(Posterior { model, marginals, log_evidence, agreement, engine, stopped: Stopped::Exact })
+        Ok(Posterior { model, marginals, log_evidence, engine, stopped: Stopped::Exact })
+    }
+
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence), which is Z
+    /// divided by Z without the rule. Typical combinations are ignored.
+    pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
+        let row = &instance.values(&self.model)?[..];
+        let log_sum = log_sum_exp(&self.log_weights_of_rules(row, None));
+        if log_sum == f64::NEG_INFINITY {
+            return Err(impossible(&self.model, row));
+        }
+        let agreement = |rule| (log_sum - log_sum_exp(&self.log_weights_of_rules(row, Some(rule)))).exp();
+        Ok(self.model.rule_ids().map(agreement).collect())
     }
 
     /// All marginals and ln Z for many rows.

@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
 use super::limits::quantity;
-use super::outcome::Outcome;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
+use crate::outcome::Outcome;
 use crate::rule::{Body, RuleId};
 
 /// For each label, the groups (states) of categories that no rule distinguishes.

@@ -4,14 +4,14 @@ use std::collections::{BinaryHeap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use super::junction_tree::compilation::Compilation;
 use super::junction_tree::network::Split;
-use super::junction_tree::runner::{Answer, Compilation, Runner};
+use super::junction_tree::runner::{Answer, Runner};
 use rayon::prelude::*;
 
 use super::factor::Factors;
 use super::limits::{Cost, Limits};
 use super::ordered::Ordered;
-use super::outcome::SMALLEST;
 use super::semiring::{Aim, MaxProduct};
 use super::typical::Typical;
 use crate::belief::{BeliefMatrix, Instance, check_same_labels};
@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::label::LabelId;
 use crate::logic::impossible;
 use crate::model::Model;
+use crate::outcome::SMALLEST;
 use crate::posterior::{Engine, MostProbable, RankedAssignments};
 
 /// Exact most probable assignments by a junction tree with maxima instead of sums.

@@ -9,8 +9,9 @@
 //! | [`Gibbs`] | samples of large models | no |
 //! | [`Enumeration`] | everything, for small models: the reference in tests | yes |
 //!
-//! All engines have the same verbs. `infer`, `best`, `top` and `sample` take one [`Instance`]: evidence by name, or a row of a
-//! matrix. `infer_batch`, `best_batch`, `top_batch` and `sample_batch` take a [`BeliefMatrix`](crate::BeliefMatrix).
+//! All engines have the same verbs. `infer`, `agreement`, `best`, `top` and `sample` take one [`Instance`]: evidence by
+//! name, or a row of a matrix. `infer_batch`, `best_batch`, `top_batch` and `sample_batch` take a
+//! [`BeliefMatrix`](crate::BeliefMatrix).
 //!
 //! [`Engines`] compiles an engine for each kind of query. They share the factors of the model.
 //!
@@ -45,7 +46,6 @@ pub(crate) mod limits;
 pub(crate) mod loopy;
 pub(crate) mod max_product;
 pub(crate) mod ordered;
-pub(crate) mod outcome;
 pub(crate) mod samples;
 pub(crate) mod semiring;
 pub(crate) mod typical;
@@ -62,9 +62,9 @@ pub use loopy::{Decoded, Loopy, LoopySettings, Schedule};
 pub use max_product::MaxProductTree;
 pub use samples::{Samples, Sampling};
 
+pub use crate::belief::Instance;
 pub use crate::posterior::{RankedAssignments, SearchEnd, Stopped};
 
-use crate::belief::Instance;
 use crate::error::Result;
 use crate::model::Model;
 use crate::posterior::Posterior;

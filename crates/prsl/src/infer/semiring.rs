@@ -1,6 +1,7 @@
 //! The four semirings of sweeps: sum or maximum, each on numbers or logarithms.
 
 use crate::log_space::log_add_exp;
+use crate::outcome::Outcome;
 
 /// The query of a sweep: marginals need sums, most probable assignments need maxima.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,3 +177,33 @@ macro_rules! logarithmic {
 }
 logarithmic!(LogSumProduct, log_add_exp);
 logarithmic!(LogMaxProduct, |a: f64, b: f64| if a > b { a } else { b });
+
+impl Outcome {
+    /// Silent and fired as elements of a semiring. Linear elements may underflow, see [`Self::is_exact`].
+    pub(crate) fn elements<S: Semiring>(self) -> [f64; 2] {
+        if S::SCALED { self.probabilities() } else { self.logarithms() }
+    }
+
+    /// w(silent) Q + w(fired) (1 − Q) as an element of a semiring. It is a sum even if the semiring takes maxima,
+    /// because it is the weight of one assignment.
+    pub(crate) fn weigh<S: Semiring>(self, [silent, fired]: [f64; 2]) -> f64 {
+        if !S::SCALED {
+            return self.log_weight([silent, fired]);
+        }
+        let [q_silent, q_fired] = self.probabilities();
+        silent * q_silent + fired * q_fired
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silence_below_every_number_counts_in_logarithms() {
+        let outcome = Outcome::new([0.0, 1.0], || -921.0);
+        assert_eq!(outcome.weigh::<LogSumProduct>([1.0, 0.0]), -921.0);
+        assert_eq!(outcome.weigh::<SumProduct>([1.0, 0.0]), 0.0);
+        assert_eq!(outcome.elements::<LogSumProduct>(), [-921.0, 0.0]);
+    }
+}

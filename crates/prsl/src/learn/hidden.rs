@@ -14,7 +14,7 @@ use super::examples::Examples;
 use crate::belief::{BeliefMatrix, BeliefOrigin};
 use crate::calibrator::Calibrate;
 use crate::error::Result;
-use crate::label::LabelId;
+use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 
 /// The labels whose truth is never known, each with what its classifier says on average.
@@ -51,7 +51,7 @@ impl<'a> Hidden<'a> {
             for (row, truths) in truths.iter_mut().enumerate() {
                 let Some(belief) = belief(self.model, examples.beliefs(), row, *label) else { continue };
                 let drawn = WeightedIndex::new(belief).expect("a belief sums to 1").sample(&mut rng);
-                truths[label.index()] = Some(drawn);
+                truths.set(*label, Some(CategoryId::new(drawn)));
                 beliefs.replace(row, *label, usual);
             }
         }
@@ -90,7 +90,7 @@ mod tests {
         let hidden = LabelId::new(1);
         let mut counts = [0usize; 3];
         for row in 0..3000 {
-            let truths = &drawn.truths()[row];
+            let truths = drawn.truths()[row].indices();
             assert_eq!([truths[0], truths[2]], [Some(0), None]);
             assert_eq!(
                 drawn.beliefs().belief(row, LabelId::new(0)),

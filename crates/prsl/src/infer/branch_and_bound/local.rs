@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::cost::{Chain, CostFunction, Costs, Form, Silence};
-use crate::infer::outcome::Tally;
+use crate::outcome::Tally;
 
 /// Number of infinite costs (violated hard rules), and the sum of the finite ones. Compared in this order.
 type Cost = (usize, f64);

@@ -121,6 +121,26 @@ impl MarginalEngine {
         }
     }
 
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is small
+    /// if the evidence and the other rules contradict the rule. Typical combinations are ignored.
+    ///
+    /// ```
+    /// use prsl::{Engines, Evidence, Model};
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+    /// let evidence = Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]);
+    /// let agreement = Engines::new(&model).marginals()?.agreement(&evidence)?;
+    /// assert!((agreement[0] - 0.383).abs() < 1e-9); // 0.95 × 0.37 + 0.05 × 0.63
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
+        match &self.kind {
+            Kind::Tree(engine) => engine.agreement(instance),
+            Kind::Loopy(engine) => engine.agreement(instance),
+            Kind::Enumeration(engine) => engine.agreement(instance),
+        }
+    }
+
     /// The marginals and ln Z of many rows. An impossible row does not affect the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
         match &self.kind {

@@ -4,10 +4,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::Gibbs;
-use crate::infer::outcome::{Outcome, Tally};
 use crate::infer::samples::{draw, draw_category, exponentiate};
 use crate::infer::semiring::SumProduct;
 use crate::label::LabelId;
+use crate::outcome::{Outcome, Tally};
 
 /// Number of labels per block of a sweep. Drawing a block takes as long as drawing several labels.
 const LABELS_PER_BLOCK: usize = 4;

@@ -14,12 +14,12 @@ use crate::assignment::Assignment;
 use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape, States};
-use crate::infer::outcome::Outcome;
 use crate::infer::samples::{Samples, Sampling};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
 use crate::logic::{Possible, STEPS_PER_QUESTION, named};
 use crate::model::Model;
+use crate::outcome::Outcome;
 use crate::rule::RuleId;
 
 use chain::Chain;

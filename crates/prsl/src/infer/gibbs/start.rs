@@ -3,8 +3,8 @@
 use rand::RngExt;
 
 use super::chain::Chain;
-use crate::infer::outcome::Outcome;
 use crate::infer::samples::draw;
+use crate::outcome::Outcome;
 
 /// Maximum number of changes of one local search, per label.
 const CHANGES_PER_LABEL: usize = 20;

@@ -1,5 +1,16 @@
-//! The junction tree: exact inference along a tree of small tables.
+//! The junction tree: exact marginals, ln Z and samples, by contracting small tables along a tree.
+//!
+//! | module | content |
+//! |---|---|
+//! | `network` | the model as variables and small tables |
+//! | `order`, `search` | the search for an elimination order and a contraction tree |
+//! | `plan` | the contraction tree as steps over tables in one buffer |
+//! | `compilation` | from a model and limits to a plan that fits them |
+//! | `sweep`, `underflow` | running a plan forward and backward, and bounds on what underflow removes |
+//! | `runner` | rows of beliefs to ln Z and masses of categories |
+//! | `sample` | joint samples, drawn backward through a plan |
 
+pub(crate) mod compilation;
 pub(crate) mod network;
 mod order;
 pub(crate) mod plan;
@@ -21,18 +32,19 @@ use crate::infer::limits::{Cost, Limits};
 use crate::infer::semiring::{Aim, SumProduct};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
-use crate::logic::{conflict, named};
+use crate::logic::{conflict, impossible, named};
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors, SearchEnd, Stopped};
 use crate::rule::RuleId;
+use compilation::Compilation;
 use network::Split;
-use runner::{Answer, Compilation, Runner};
+use runner::{Answer, Runner};
 use sample::Walk;
 
-/// Exact marginals for models whose rules do not tie too many labels together at once.
+/// Exact marginals and samples, for models of small treewidth.
 ///
-/// The model is compiled once; the plan then runs on many rows, eight side by side, spread over threads. A row's
-/// answer has the same bits whatever its neighbors and however many threads.
+/// The model is compiled once. The plan then runs on many rows, eight at a time, on all threads. The bits of a row's
+/// answer depend neither on the other rows nor on the number of threads.
 ///
 /// ```
 /// use prsl::{Evidence, JunctionTree, Model};
@@ -59,23 +71,23 @@ use sample::Walk;
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub struct JunctionTree {
-    /// With signs, where that is faster: its answers are checked.
+    /// The plan with signs; `None` if no rule is decomposed with signs. Its answers are checked by [`Self::is_sound`].
     quick: Option<Runner<SumProduct>>,
-    /// Without signs, or what that would take.
+    /// The plan without signs, or the error if it exceeds the limits.
     careful: Result<Runner<SumProduct>>,
-    /// What combinations add to the answers of the plans, which know nothing of them.
+    /// Corrects the answers for typical combinations, which the plans do not contain.
     typical: Typical,
-    /// For every category whether the rules exclude it whatever the beliefs, once that was asked.
+    /// For every category, whether the rules exclude it for any beliefs. Computed on first use.
     excluded: OnceLock<Vec<bool>>,
-    /// How to go back through the careful plan, once samples were asked for.
+    /// The steps of the careful plan in reverse, for samples. Computed on first use.
     walk: OnceLock<Walk>,
-    /// A second opinion on rows that lost all digits, once one was asked for; `None` if it is too costly.
+    /// Decides whether a row that lost all digits is possible. Compiled on first use; `None` if it is too costly.
     search: OnceLock<Option<Box<BranchAndBound>>>,
     factors: Arc<Factors>,
     limits: Limits,
 }
 
-/// A plan for [`JunctionTree`], whose cost is known and whose tables are not laid out yet.
+/// A plan for [`JunctionTree`]. Its cost is known, but its tables are not laid out yet.
 pub(crate) struct JunctionTreePlan {
     factors: Arc<Factors>,
     compilation: Compilation,
@@ -87,7 +99,7 @@ impl JunctionTreePlan {
         Self::new_worth(factors, limits, f64::INFINITY)
     }
 
-    /// The same where a row of more than `max_work` multiply-adds is of no use.
+    /// Searches for a plan of at most `max_work` multiply-adds per row. If there is none, the search ends early.
     pub(crate) fn new_worth(factors: &Arc<Factors>, limits: Limits, max_work: f64) -> Result<Self> {
         let compilation = Compilation::new_worth(factors, Aim::Sum, Split::Signed, limits, max_work)?;
         Ok(Self { factors: Arc::clone(factors), compilation, limits })
@@ -97,17 +109,18 @@ impl JunctionTreePlan {
         self.compilation.cost()
     }
 
-    /// Refuses tables that are known to be too large before they are laid out.
+    /// Returns an error if the plan is certain to exceed the limits.
     pub(crate) fn check(&self) -> Result<()> {
         self.compilation.check()
     }
 
+    /// Lays out the tables, with signs and without.
     pub(crate) fn tree(self) -> Result<JunctionTree> {
         let Self { factors, compilation, limits } = self;
         let account = Account::new(limits.memory);
         let runner = compilation.runner(&account)?;
         let (quick, careful) = if compilation.is_signed() {
-            // The same plan without signs; if that is too large, perhaps another one is not.
+            // The same plan without signs is tried first. If it exceeds the limits, another plan may fit.
             let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
                 Compilation::new(&factors, Aim::Sum, Split::Or, limits)
                     .and_then(|compilation| compilation.runner(&account))
@@ -122,17 +135,23 @@ impl JunctionTreePlan {
     }
 }
 
-/// Where there are signs, less than this share of a label's mass may be nothing but rounding.
-const TINY: f64 = 1e-12;
+/// Smallest ratio of posterior to belief that a plan with signs may report. A smaller marginal may be a rounding error:
+/// about 1e4 times the machine epsilon.
+const MIN_RATIO: f64 = 1e-12;
 
-/// The same for a category that everything else favors by more than this: its terms are larger than those of Z.
-const LARGE: f64 = 1e3;
+/// Ratio of posterior to belief above which a small marginal is not trusted either. The terms of such a category are
+/// this much larger than those of Z, so their rounding errors do not show in sums that equal Z.
+const MAX_RATIO: f64 = 1e3;
 
-/// The largest relative error of a marginal, where doing a row again without signs is no great matter.
+/// Largest relative error of a marginal of a small plan, see [`SMALL_PLAN`].
 const MAX_ERROR: f64 = 2e-10;
 
-/// Multiply-adds from which on it is.
-const MAX_AGAIN: f64 = 1e7;
+/// Number of multiply-adds per row below which [`MAX_ERROR`] is enforced. Computing a row of such a plan again without
+/// signs takes milliseconds.
+const SMALL_PLAN: f64 = 1e7;
+
+/// Relative error of Z above which a second engine decides whether a row is possible.
+const USELESS_ERROR: f64 = 1e-3;
 
 impl fmt::Debug for JunctionTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,28 +165,30 @@ impl JunctionTree {
         Self::compile_within(model, Limits::default())
     }
 
-    /// Compiles, or says what it would take if that is more than the limits allow.
+    /// Compiles within these limits. Returns an error with the cost if the plan exceeds them.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
         JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree()
     }
 
-    /// The model it was compiled from.
+    /// The model that it was compiled from.
     pub fn model(&self) -> &Model {
         &self.any().model
     }
 
-    /// What the plan takes.
+    /// The cost of the plan: table entries, memory, and multiply-adds per row.
     pub fn cost(&self) -> Cost {
         self.any().cost()
     }
 
-    /// Whether rows that lose digits can be done again without signs; if not, their answers say how far they are off.
+    /// Whether the plan without signs fits the limits. If not, rows that lose digits are answered as
+    /// [`Stopped::Imprecise`].
     pub fn is_careful(&self) -> bool {
         self.careful.is_ok()
     }
 
+    /// The runner that is tried first.
     fn any(&self) -> &Runner<SumProduct> {
-        let careful = || self.careful.as_ref().expect("there is one of the two");
+        let careful = || self.careful.as_ref().expect("one of the two exists");
         self.quick.as_ref().unwrap_or_else(careful)
     }
 
@@ -175,7 +196,7 @@ impl JunctionTree {
         self.careful.as_ref().map_err(Error::clone)
     }
 
-    /// All marginals, ln Z and every rule's agreement for one instance.
+    /// All marginals and ln Z for one instance.
     pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
         self.infer_row(&instance.values(self.model())?)
     }
@@ -184,17 +205,15 @@ impl JunctionTree {
         self.infer_row_or_conflict(row).map_err(|rules| named(self.model(), rules))
     }
 
-    /// The same, or the rules that leave nothing possible.
+    /// Like [`Self::infer_row`]. If the row is impossible, the error is the rules in conflict.
     pub(crate) fn infer_row_or_conflict(&self, row: &[f64]) -> Result<Posterior, Vec<RuleId>> {
-        // The same bits as in a batch.
+        // The same decisions as in `infer_batch`, so that the bits are the same.
         let quick = self.quick.as_ref().and_then(|quick| quick.one_or(row));
         let quick = quick.filter(|quick| self.is_sound(row, quick));
-        let (answer, agreement, stopped) = match &self.careful {
-            Ok(careful) => {
-                let (answer, agreement) = careful.one_with_agreement(row);
-                (quick.unwrap_or(answer), agreement, Stopped::Exact)
-            }
-            Err(_) => self.imprecise_with_agreement(row),
+        let (answer, stopped) = match (quick, &self.careful) {
+            (Some(answer), _) => (answer, Stopped::Exact),
+            (None, Ok(careful)) => (careful.one(row), Stopped::Exact),
+            (None, Err(_)) => self.imprecise(row),
         };
         if answer.log_total == f64::NEG_INFINITY {
             return Err(conflict(self.model(), row));
@@ -204,13 +223,31 @@ impl JunctionTree {
             model: self.model().clone(),
             log_evidence,
             marginals,
-            agreement,
             engine: Engine::JunctionTree,
             stopped,
         })
     }
 
-    /// All marginals and ln Z for many rows; a row that is impossible does not disturb the others.
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is small
+    /// if the evidence and the other rules contradict the rule. Typical combinations are ignored.
+    ///
+    /// One pass computes the agreement of all rules. [`Explainer`](crate::Explainer) marks the rules in conflict.
+    pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
+        self.agreement_of(&instance.values(self.model())?)
+    }
+
+    pub(crate) fn agreement_of(&self, row: &[f64]) -> Result<Vec<f64>> {
+        let (log_total, agreement) = match &self.careful {
+            Ok(careful) => careful.one_with_agreement(row),
+            Err(_) => (self.imprecise(row).0.log_total, self.any().imprecise_agreement(row)),
+        };
+        match log_total > f64::NEG_INFINITY {
+            true => Ok(agreement),
+            false => Err(impossible(self.model(), row)),
+        }
+    }
+
+    /// All marginals and ln Z for many rows. An impossible row does not affect the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
         check_same_labels(rows.model(), self.model())?;
         let answers = match &self.quick {
@@ -223,7 +260,9 @@ impl JunctionTree {
                     quick.batch_or(rows, |row, answer| answer.and_then(|answer| sound(row, answer)));
                 let left: Vec<usize> = (0..answers.len()).filter(|&row| answers[row].is_none()).collect();
                 let mut again = self.again(&rows.select(&left)).into_iter();
-                let done = |answer: Option<_>| answer.or_else(|| again.next()).expect("every row is done");
+                let done = |answer: Option<_>| {
+                    answer.or_else(|| again.next()).expect("every row that lost digits is computed again")
+                };
                 answers.into_iter().map(done).collect()
             }
         };
@@ -234,25 +273,27 @@ impl JunctionTree {
         Ok(Posteriors { model, marginals, log_evidence, engine, stopped })
     }
 
-    /// Rows that lost digits: without signs where that fits, else as good as it gets.
+    /// Computes rows that lost digits again: without signs if that plan fits, else with their error.
     fn again(&self, rows: &BeliefMatrix) -> Vec<((f64, Vec<f64>), Stopped)> {
         match &self.careful {
             Ok(careful) => careful.batch(rows, |row, answer| (self.finished(row, answer), Stopped::Exact)),
             Err(_) => (0..rows.n_rows())
                 .map(|row| {
-                    let (answer, _, stopped) = self.imprecise_with_agreement(rows.values_of(row));
+                    let (answer, stopped) = self.imprecise(rows.values_of(row));
                     (self.finished(rows.values_of(row), answer), stopped)
                 })
                 .collect(),
         }
     }
 
-    /// The answer with signs, whatever it is worth. Whether the row is possible at all, signs do not decide.
-    fn imprecise_with_agreement(&self, row: &[f64]) -> (Answer, Vec<f64>, Stopped) {
-        let quick = self.quick.as_ref().expect("without signs it is careful");
-        let (mut answer, agreement, error) = quick.one_imprecise(row);
+    /// The answer of the plan with signs, however imprecise. Branch and bound decides whether the row is possible,
+    /// because a cancelled Z does not.
+    fn imprecise(&self, row: &[f64]) -> (Answer, Stopped) {
+        let quick = self.quick.as_ref().expect("a tree without a careful plan has a quick one");
+        let mut answer = quick.one_imprecise(row);
+        let error = answer.error;
         let precise = quick.is_consistent(error) && self.is_sound(row, &answer);
-        let useless = !(answer.log_total.is_finite() && error < 1e-3);
+        let useless = !(answer.log_total.is_finite() && error < USELESS_ERROR);
         if useless && !precise {
             let best = self.search().map(|search| search.top_row(row, 1));
             match best.as_ref().map(|best| (best.first(), best.end())) {
@@ -263,11 +304,11 @@ impl JunctionTree {
             }
         }
         answer.masses.iter_mut().for_each(|mass| *mass = mass.max(0.0));
-        (answer, agreement, if precise { Stopped::Exact } else { Stopped::Imprecise { error } })
+        (answer, if precise { Stopped::Exact } else { Stopped::Imprecise { error } })
     }
 
-    /// The marginals with each rule left out in turn: the cavity beliefs, and the answer to "what if this rule
-    /// were not there". `None` where even that leaves nothing possible.
+    /// The marginals without each rule in turn, in the order of the rules. They answer the question "what if this rule
+    /// were absent?". An entry is `None` if the row is impossible even without that rule.
     pub fn without_each_rule(&self, instance: &impl Instance) -> Result<Vec<Option<Vec<f64>>>> {
         self.without_each_rule_of(&instance.values(self.model())?)
     }
@@ -281,7 +322,7 @@ impl JunctionTree {
         Ok(self.model().rule_ids().zip(answers).map(marginals).collect())
     }
 
-    /// Branch and bound for the rules alone: combinations are left out where their sum is in doubt.
+    /// Branch and bound for the model without typical combinations, which are added to the answer later.
     fn search(&self) -> Option<&BranchAndBound> {
         let compile = || {
             let rules = self.model().without_typical();
@@ -292,27 +333,27 @@ impl JunctionTree {
         self.search.get_or_init(compile).as_deref()
     }
 
-    /// Whether signs leave no doubt which categories are possible.
+    /// Whether an answer of the plan with signs has enough digits in every marginal, and its zeros are proven.
     fn is_sound(&self, row: &[f64], answer: &Answer) -> bool {
-        // Where sums agree to the last digit, that may be by chance.
+        // Sums may agree to the last digit by chance.
         let error = answer.error.max(2.0 * f64::EPSILON);
-        let tiny = if self.cost().multiply_adds < MAX_AGAIN { TINY.max(error / MAX_ERROR) } else { TINY };
+        let is_small = self.cost().multiply_adds < SMALL_PLAN;
+        let min_ratio = if is_small { MIN_RATIO.max(error / MAX_ERROR) } else { MIN_RATIO };
         answer.log_total.is_finite()
             && self.model().label_ids().all(|label| {
                 let block = self.model().block(label);
                 let total: f64 = answer.masses[block.clone()].iter().sum();
                 block.into_iter().all(|category| {
                     let (belief, mass) = (row[category], answer.masses[category]);
-                    // Terms far larger than those of Z have errors that do not show in sums that equal Z.
-                    let is_hidden = mass > LARGE * belief * total && mass < tiny * total;
+                    let is_hidden = mass > MAX_RATIO * belief * total && mass < min_ratio * total;
                     belief == 0.0
-                        || (mass > tiny * belief * total && !is_hidden)
+                        || (mass > min_ratio * belief * total && !is_hidden)
                         || (mass == 0.0 && self.excluded()[category])
                 })
             })
     }
 
-    /// The categories that have no mass even where nothing is known.
+    /// Whether each category has probability 0 even with uniform beliefs: the rules alone exclude it.
     fn excluded(&self) -> &[bool] {
         self.excluded.get_or_init(|| {
             let share = |label: LabelId| 1.0 / self.model().label(label).n_categories() as f64;
@@ -327,7 +368,7 @@ impl JunctionTree {
         })
     }
 
-    /// ln Z and the marginals of a row, combinations included.
+    /// ln Z and the marginals of a row, corrected for typical combinations.
     fn finished(&self, row: &[f64], answer: Answer) -> (f64, Vec<f64>) {
         let mixture = self.typical.mixture(row, answer.log_total);
         (mixture.log_evidence, self.typical.mixed(&mixture, answer.masses))

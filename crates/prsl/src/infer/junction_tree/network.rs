@@ -1,20 +1,22 @@
-//! A model as variables and small tables: what the elimination order is searched on and the plan is made of.
+//! The model as a network of variables and small tables. The search orders its variables; the plan contracts its
+//! tables.
 
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::infer::limits::quantity;
-use crate::infer::outcome::Outcome;
 use crate::infer::semiring::Aim;
 use crate::label::LabelId;
+use crate::outcome::Outcome;
 use crate::rule::RuleId;
 
-/// What a variable of the network stands for.
+/// The meaning of a variable of the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A label or a state of a decision diagram: tables multiply entry by entry.
+    /// A label, a state of a decision diagram, or the auxiliary variable of a rule with signs. Tables that share it are
+    /// multiplied entry by entry.
     Plain,
-    /// Silent (0) or fired (1): tables combine as an or, "fired" if either side fired, and the rule's two
-    /// weights enter where the variable is eliminated.
+    /// The auxiliary variable of a rule without signs: silent (0) or fired (1). Tables that share it combine as an or:
+    /// the result is "fired" if either side is. The rule's two weights are applied when it is eliminated.
     Fired(RuleId),
 }
 
@@ -24,28 +26,27 @@ pub(crate) struct Variable {
     pub(crate) kind: Kind,
 }
 
-/// Where the numbers of a leaf come from.
+/// The origin of a leaf's numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The row's belief about a label.
     Belief(LabelId),
-    /// Always the same.
+    /// Constants.
     Fixed(Vec<f64>),
-    /// For each entry the probabilities that the rule stays silent and that it fires, to be weighed by the
-    /// rule's two weights.
+    /// The outcome of a rule for each entry. The rule's two weights turn it into a number.
     Rule(RuleId, Vec<Outcome>),
 }
 
-/// A table that is given, not computed.
+/// A table of the network, before any contraction.
 #[derive(Clone, Debug)]
 pub(crate) struct Leaf {
-    /// Last variable fastest.
+    /// Its variables. The state of the last one changes fastest.
     pub(crate) variables: Vec<usize>,
     pub(crate) source: Source,
 }
 
 impl Leaf {
-    /// The memory that it takes.
+    /// Its memory.
     pub(crate) fn bytes(&self) -> u64 {
         let of_source = match &self.source {
             Source::Belief(_) => 0,
@@ -56,37 +57,39 @@ impl Leaf {
     }
 }
 
-/// Whether a network holds its numbers, or its shape alone.
+/// Whether the leaves of a network hold numbers. The search needs their shapes only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Filled {
     No,
     Yes,
 }
 
-/// Whether a rule enters as its full table or taken apart (by a fired variable, or along its diagram).
+/// The form of a rule in the network: one table, or several small tables with auxiliary variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Table,
-    Apart,
+    Decomposed,
 }
 
-/// How a rank-one rule is taken apart.
+/// The decomposition of rank-one rules. See the section on the junction tree in ARCHITECTURE.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Split {
-    /// By a variable that is silent or fired: nothing negative, three products where two tables share it.
+    /// The auxiliary variable is silent or fired. No entry is negative. A join of two tables that share the variable
+    /// takes three products.
     Or,
-    /// By a variable whose states are "whether or not it fires" and "silent": two products, but what fires is a
-    /// difference, which may lose digits. For sums alone.
+    /// The states of the auxiliary variable are "any" and "silent". A join takes two products, but "fired" is a
+    /// difference, which may lose digits. For sums only.
     Signed,
 }
 
-/// The largest table that a rule may become.
+/// Largest number of entries of a rule's table: 32 MiB. Larger rules must be decomposed.
 const MAX_TABLE: f64 = (1u64 << 22) as f64;
 
 impl Factors {
-    /// The forms that a rule may take, the table first; an error if there is none.
+    /// The possible forms of a rule, the table first. Returns an error if there is none.
     ///
-    /// Under the maximum a noisy-or with a general q cannot be taken apart: the maximum of a sum is not the sum of maxima.
+    /// For maxima, a noisy-or with q other than 0 and 1 has no decomposition: the maximum of a sum is not the sum of
+    /// maxima.
     pub(crate) fn forms(&self, factor: &Factor, aim: Aim) -> Result<Vec<Form>> {
         let mut forms = Vec::new();
         if self.has_table(factor, MAX_TABLE) {
@@ -99,7 +102,7 @@ impl Factors {
             Shape::Logical(_) => self.diagram(factor).is_some(),
         };
         if splits && factor.n_variables() > 0 {
-            forms.push(Form::Apart);
+            forms.push(Form::Decomposed);
         }
         if forms.is_empty() && matches!(factor.shape, Shape::Logical(_)) {
             self.require_diagram(factor)?;
@@ -115,7 +118,7 @@ impl Factors {
         }
     }
 
-    /// Whether the rule connects all its labels when it is taken apart.
+    /// Whether the decomposed rule connects all its labels.
     pub(crate) fn is_connected(&self, factor: &Factor) -> bool {
         match &factor.shape {
             Shape::RankOne(_) => true,
@@ -125,13 +128,13 @@ impl Factors {
         }
     }
 
-    /// The network for these forms of the rules: its shape alone, or with the numbers of its tables.
+    /// The network for these forms of the rules.
     pub(crate) fn network(&self, forms: &[Form], split: Split, filled: Filled) -> Result<Network> {
         let mut network =
             Network { variables: Vec::new(), leaves: Vec::new(), of_label: Vec::new(), signed: Vec::new() };
         for label in self.model.label_ids() {
             let n_states = self.states.representatives[label.index()].len();
-            // A label that no rule speaks about keeps its belief: nothing to infer.
+            // A label that occurs in no rule keeps its belief, so it has no variable.
             let variable = (n_states > 1).then(|| {
                 let variable = network.add(n_states, Kind::Plain);
                 network.leaves.push(Leaf { variables: vec![variable], source: Source::Belief(label) });
@@ -140,17 +143,19 @@ impl Factors {
             network.of_label.push(variable);
         }
         for (factor, form) in self.list.iter().zip(forms) {
-            // Room for the variables of a rule that is taken apart, whether it is or not: an elimination order
-            // then fits every choice of forms.
+            // The auxiliary variables are numbered even if the rule is a table. So an elimination order is valid for
+            // every choice of forms.
             let first = network.variables.len();
             network.variables.extend(vec![UNUSED; factor.n_variables()]);
             match (form, &factor.shape) {
                 (Form::Table, _) => self.add_table(&mut network, factor, filled),
-                (Form::Apart, Shape::RankOne(q)) => match split {
+                (Form::Decomposed, Shape::RankOne(q)) => match split {
                     Split::Or => add_fired(&mut network, first, factor.rule, q),
                     Split::Signed => add_signed(&mut network, first, factor.rule, q),
                 },
-                (Form::Apart, Shape::Logical(_)) => self.add_chain(&mut network, first, factor, filled)?,
+                (Form::Decomposed, Shape::Logical(_)) => {
+                    self.add_chain(&mut network, first, factor, filled)?
+                }
             }
         }
         Ok(network)
@@ -200,7 +205,7 @@ impl Factors {
     }
 }
 
-/// A rank-one rule taken apart: a fired variable, and per label the table (q, 1 − q).
+/// Decomposes a rank-one rule without signs: one auxiliary variable, and the table (q, 1 − q) per label.
 fn add_fired(network: &mut Network, fired: usize, rule: RuleId, q: &[(LabelId, Vec<f64>)]) {
     network.variables[fired] = Variable { n_states: 2, kind: Kind::Fired(rule) };
     for (label, q) in q {
@@ -210,7 +215,7 @@ fn add_fired(network: &mut Network, fired: usize, rule: RuleId, q: &[(LabelId, V
     }
 }
 
-/// The same with signs: per label the table (1, q), and the weights (w(fired), w(silent) − w(fired)).
+/// Decomposes a rank-one rule with signs: the table (1, q) per label, and the weights (w(fired), w(silent) − w(fired)).
 ///
 /// ```text
 /// w(silent) Q + w(fired) (1 − Q) = w(fired) + (w(silent) − w(fired)) Q
@@ -227,11 +232,12 @@ fn add_signed(network: &mut Network, split: usize, rule: RuleId, q: &[(LabelId, 
     network.leaves.push(Leaf { variables: vec![split], source: Source::Rule(rule, weights) });
 }
 
-/// A variable that no table has.
+/// An auxiliary variable that occurs in no table.
 const UNUSED: Variable = Variable { n_states: 1, kind: Kind::Plain };
 
 impl Factor {
-    /// How many variables it takes when it is taken apart; none if it is small enough as it is.
+    /// Number of auxiliary variables of the decomposed rule. It is 0 for a rule of at most two labels, which stays a
+    /// table.
     pub(crate) fn n_variables(&self) -> usize {
         match &self.shape {
             Shape::RankOne(q) if q.len() > 2 => 1,
@@ -245,9 +251,9 @@ impl Factor {
 pub(crate) struct Network {
     pub(crate) variables: Vec<Variable>,
     pub(crate) leaves: Vec<Leaf>,
-    /// The variable of each label, none for a label of one state.
+    /// The variable of each label; `None` for a label of one state.
     pub(crate) of_label: Vec<Option<usize>>,
-    /// The rules that are taken apart with signs, and their variables.
+    /// The rules decomposed with signs, and their auxiliary variables.
     pub(crate) signed: Vec<(RuleId, usize)>,
 }
 

@@ -1,25 +1,25 @@
-//! Elimination orders by greedy heuristics, shaken by noise; the search keeps the cheapest.
+//! Elimination orders by randomized greedy heuristics, and a lower bound on the treewidth.
 
 mod queue;
 
 use super::network::Network;
 use queue::{Buckets, Queue, common, contains, cost_of_common, insert, remove};
 
-/// Which variable is eliminated next.
+/// The variable that is eliminated next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Heuristic {
     /// The one with the smallest clique.
     MinWeight,
     /// The one that connects the fewest pairs of variables.
     MinFill,
-    /// The one that connects the least weight of pairs of variables.
+    /// The one that connects pairs of the smallest total weight.
     WeightedFill,
 }
 
 pub(crate) const HEURISTICS: [Heuristic; 3] =
     [Heuristic::MinFill, Heuristic::MinWeight, Heuristic::WeightedFill];
 
-/// Which variables meet in a table, as sorted lists of neighbors, and the sizes of the variables.
+/// The interaction graph: variables are neighbors if they occur in the same table. Lists of neighbors are sorted.
 #[derive(Clone)]
 pub(crate) struct Graph {
     neighbors: Vec<Vec<u32>>,
@@ -30,16 +30,16 @@ pub(crate) struct Graph {
 /// One bit in the units of [`Graph::sizes`].
 const BIT: f64 = 1024.0;
 
-/// An elimination order and what its cliques cost.
+/// An elimination order and the size of its cliques.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) variables: Vec<usize>,
-    /// Entries of all cliques together.
+    /// Number of entries of all cliques together.
     pub(crate) clique_entries: f64,
 }
 
 impl Order {
-    /// Moves the variable at one place to another.
+    /// Moves the variable at one position to another.
     pub(crate) fn relocate(&mut self, from: usize, to: usize) {
         match from < to {
             true => self.variables[from..=to].rotate_left(1),
@@ -70,9 +70,9 @@ impl Graph {
         Self { neighbors, sizes }
     }
 
-    /// A greedy order; `None` as soon as its cliques together have more than `limit` entries.
+    /// Returns a greedy order; `None` if its cliques together have more than `limit` entries.
     ///
-    /// Its running time is added to `work`, in units of about a nanosecond.
+    /// The running time is added to `work`, in units of about a nanosecond.
     pub(crate) fn eliminate(
         &self,
         heuristic: Heuristic,
@@ -101,11 +101,11 @@ impl Graph {
         Some(order)
     }
 
-    /// A lower bound on the treewidth: the largest minimum degree among minors of the graph.
+    /// Returns a lower bound on the treewidth: the largest minimum degree of the minors that it visits.
     ///
-    /// Minor-min-width contracts a variable of smallest degree with the neighbor that shares the fewest neighbors with it
-    /// (Gogate and Dechter 2004). The bound is valid whenever the contraction stops, so it stops once it has
-    /// reached `enough`, or has cost `budget`.
+    /// Minor-min-width contracts a variable of smallest degree with the neighbor that shares the fewest neighbors with
+    /// it (Gogate and Dechter 2004). Every minor gives a valid bound. So the contraction stops once the bound reaches
+    /// `enough`, or its work exceeds `budget`.
     pub(crate) fn treewidth_at_least(&self, enough: usize, budget: f64) -> usize {
         let mut neighbors = self.neighbors.clone();
         let mut buckets = Buckets::new(neighbors.iter().map(Vec::len));
@@ -135,12 +135,12 @@ impl Graph {
     }
 }
 
-/// A graph from which variables are eliminated, and the heuristic's score of each that is left.
+/// A graph from which variables are eliminated, and the scores of the remaining ones.
 ///
 /// # Derivation
 ///
-/// The fill of v is Σ wₐ w_b over the pairs of its neighbors that are not connected. Scores change only near what changes.
-/// With S(a) = Σ w over the neighbors of a, and C the common neighbors of a and b, connecting a and b means
+/// The fill of v is Σ wₐ w_b over the pairs of its neighbors that are not connected. A change affects only scores
+/// nearby. With S(a) = Σ w over the neighbors of a, and C the common neighbors of a and b, connecting a and b means
 ///
 /// ```text
 /// fill(c) −= wₐ w_b for c in C        fill(a) += w_b (S(a) − Σ_C w)        S(a) += w_b        (1)
@@ -157,7 +157,7 @@ impl Graph {
 struct Elimination<'a> {
     sizes: &'a [i64],
     heuristic: Heuristic,
-    /// Sorted. Eliminated variables stay until they are more than half of a list.
+    /// Sorted lists. Eliminated variables are removed when they are more than half of a list.
     neighbors: Vec<Vec<u32>>,
     degrees: Vec<usize>,
     is_left: Vec<bool>,
@@ -234,7 +234,7 @@ impl<'a> Elimination<'a> {
         }
     }
 
-    /// Connects the neighbors of `v` with each other and takes it out.
+    /// Eliminates `v`: connects its neighbors with each other and removes it.
     fn remove(&mut self, v: usize) {
         let mut members = std::mem::take(&mut self.neighbors[v]);
         members.retain(|&u| self.is_left[u as usize]);
@@ -375,7 +375,7 @@ mod tests {
         }
     }
 
-    /// The treewidth, by trying every elimination order with memory of what is left.
+    /// The treewidth, by dynamic programming over sets of eliminated variables.
     fn treewidth(graph: &Graph) -> usize {
         let n = graph.sizes.len();
         let mut best = vec![usize::MAX; 1 << n];

@@ -1,9 +1,8 @@
-//! The plan: which tables are joined, in which order, and which variables are summed out on the way.
+//! The plan: the steps that contract the tables of a network into Z.
 //!
-//! Every step joins two tables into one and sums out the variables that occur nowhere else, so the plan is a
-//! binary tree of contractions. Its tables are the messages of a junction tree; the clique tables themselves are
-//! never stored. Running the steps forward gives Z; running them backward gives the derivative of Z in every
-//! table, and with it all marginals at once.
+//! A step joins two tables and sums out the variables that occur in no other table. So the plan is a binary tree of
+//! contractions. Its tables are the messages of a junction tree; clique tables are never stored. The forward pass gives
+//! Z. The backward pass gives the derivative of Z in every table, and from these all marginals.
 
 mod loops;
 mod outline;
@@ -22,35 +21,37 @@ use loops::combinations;
 /// A table of the plan: a leaf of the network or the result of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    /// Last variable fastest.
+    /// Its variables. The state of the last one changes fastest.
     pub(super) variables: Vec<usize>,
-    /// How many states each variable has in this table: a fired variable has a third one where it is extended.
+    /// Number of states of each variable in this table. A fired variable has three in an extended table.
     pub(super) sizes: Vec<usize>,
     pub(crate) size: usize,
-    /// Where its values start in the workspace.
+    /// Offset of its values in the workspace.
     pub(crate) offset: usize,
-    /// Where its derivatives start; they make room for others once they have been used.
+    /// Offset of its derivatives. Tables whose derivatives are never needed at the same time may share memory.
     pub(crate) derivative: usize,
-    /// Whether it is the same for every row.
+    /// Whether it is independent of the row.
     pub(crate) fixed: bool,
-    /// Whether its terms show how much of Z a rule with signs takes away.
+    /// Whether its largest terms are compared with Z, to detect cancellation by a nearly hard rule with signs.
     pub(crate) watched: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// out = Σ a·b over the variables that end here. Each entry of the result, and of `a`, is come by once and in order.
+    /// out = Σ a·b over the variables that are summed out. The forward loop visits the entries of `out` once and in
+    /// order, the backward loop those of `a`.
     Join { a: usize, b: usize, out: usize, forward: Nest, backward: Nest },
-    /// The same where fired variables are in both tables and stay: the states of these decide which terms an entry has.
+    /// A join of tables that share fired variables, which remain in the result. Their states decide the terms of an
+    /// entry.
     Or { a: usize, b: usize, out: usize, forward: Box<Fan>, backward: Box<Fan> },
-    /// Brings a rule's weights into a table that has its fired variable: the next join sums it out.
+    /// Applies a rule's weights to a table with its fired variable. The next join then sums the variable out.
     ///
     /// ```text
     /// Σ_{u,v} w(u or v) a(u) b(v) = Σ_u a(u) b′(u)    b′(silent) = w(silent) b(silent) + w(fired) b(fired)
     ///                                                 b′(fired)  = w(fired) (b(silent) + b(fired))
     /// ```
     Weigh { input: usize, out: usize, rule: RuleId, stride: usize },
-    /// Gives a fired variable a third state, "either", which saves the next join one product in four.
+    /// Adds a third state, "either", to a fired variable. It saves one of four products in the next join.
     ///
     /// ```text
     /// out(silent) = a(silent) b(silent)     out(fired) = a(fired) b(either) + a(silent) b(fired)
@@ -59,13 +60,13 @@ pub(crate) enum Step {
 }
 
 impl Cost {
-    /// What the search for a plan minimizes: multiply-adds, and touching every entry a few times.
+    /// The objective of the search: multiply-adds, and four units per table entry for reading and writing it.
     pub(crate) fn price(&self) -> f64 {
         self.multiply_adds + 4.0 * self.entries
     }
 }
 
-/// Tables and steps, ready to run.
+/// Tables and steps with all offsets.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) tables: Vec<Table>,
@@ -74,15 +75,15 @@ pub(crate) struct Plan {
     pub(crate) roots: Vec<usize>,
     /// For every table, the root that it is part of.
     pub(crate) root_of: Vec<usize>,
-    /// Numbers in all tables.
+    /// Number of entries of all tables.
     pub(crate) size: usize,
-    /// Numbers in the derivatives that are needed at the same time.
+    /// Number of entries of the memory for derivatives.
     pub(crate) derivatives: usize,
     pub(crate) cost: Cost,
 }
 
 impl Plan {
-    /// Works out every offset; the outline must be of the same network, and small enough to be stored.
+    /// Computes all offsets. The outline must belong to the network, and its tables must fit the memory.
     pub(crate) fn new(network: &Network, outline: &Outline) -> Self {
         let mut plan = Plan {
             tables: Vec::new(),
@@ -93,7 +94,7 @@ impl Plan {
             derivatives: 0,
             cost: outline.cost,
         };
-        // Position in the outline to position in the plan, which has more tables: the weighed ones.
+        // Maps tables of the outline to tables of the plan, which also has weighed and extended ones.
         let mut place: Vec<usize> = Vec::new();
         for (leaf, table) in network.leaves.iter().zip(&outline.tables) {
             let sizes = leaf.variables.iter().map(|&v| network.variables[v].n_states).collect();
@@ -104,7 +105,7 @@ impl Plan {
         let (order, roots) = outline.depth_first(n_leaves);
         let mut ends = vec![0; network.variables.len()];
         for (position, &joined) in order.iter().enumerate() {
-            // A later join overwrites an earlier one: the last one that has a variable sums it out.
+            // The last join with a variable sums it out. It overwrites the position of earlier ones.
             let (a, b) = outline.joins[joined - n_leaves];
             let variables = [a, b].into_iter().flat_map(|table| outline.variables_of(table));
             variables.for_each(|&variable| ends[variable as usize] = position);
@@ -112,7 +113,8 @@ impl Plan {
         for joined in order {
             let (a, b) = outline.joins[joined - n_leaves];
             let mut kept = outline.variables_of(joined).to_vec();
-            // Variables that end last are outermost in all tables, so that joined tables are read in nearly the same order.
+            // Variables that are summed out last are outermost in all tables, so that joined tables are read in nearly
+            // the same order.
             kept.sort_by_key(|&variable| Reverse((ends[variable as usize], variable)));
             place[joined] = plan.join(network, place[a], place[b], &kept, outline.tables[joined].fixed);
         }
@@ -121,7 +123,7 @@ impl Plan {
         plan
     }
 
-    /// The memory that the plan itself takes.
+    /// The memory of the plan itself, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let tables: usize =
             self.tables.iter().map(|table| size_of::<Table>() + 2 * size_of_val(&table.variables[..])).sum();
@@ -130,15 +132,15 @@ impl Plan {
         (tables + steps + size_of_val(&self.root_of[..])) as u64
     }
 
-    /// The memory of a workspace for so many rows side by side.
+    /// The memory of a workspace, in bytes.
     pub(crate) fn workspace_bytes(&self, n_rules: usize, lanes: usize) -> u64 {
         let numbers = self.size + self.derivatives + 4 * n_rules;
-        // For its values and for its derivatives each, a table has an exponent and three bounds on its entries.
+        // The values and the derivatives of a table each have an exponent and three bounds.
         let of_table = 2 * (size_of::<i32>() + 3 * size_of::<f64>());
         (lanes * (numbers * size_of::<f64>() + self.tables.len() * of_table)) as u64
     }
 
-    /// Watches, for each of these variables, the smallest table that has it and depends on the row.
+    /// Marks, for each of these variables, the smallest table with it that depends on the row as watched.
     pub(crate) fn watch(&mut self, variables: &HashSet<usize>) {
         let mut smallest: HashMap<usize, usize> = HashMap::new();
         for (index, table) in self.tables.iter().enumerate().filter(|(_, table)| !table.fixed) {
@@ -152,7 +154,7 @@ impl Plan {
         debug_assert_eq!(
             smallest.len(),
             variables.len(),
-            "rules with signs are put together when a row has come"
+            "each signed variable occurs in a table that depends on the row"
         );
         smallest.into_values().for_each(|table| self.tables[table].watched = true);
     }
@@ -172,7 +174,8 @@ impl Plan {
         self.tables.len() - 1
     }
 
-    /// Finds room for the derivatives: those of the leaves stay, a step's is free once those of its inputs are known.
+    /// Assigns memory to the derivatives. Those of leaves are kept. That of a step's result is free once those of the
+    /// step's inputs are computed.
     fn place_derivatives(&mut self, n_leaves: usize) {
         let mut room = Room::default();
         for table in (0..n_leaves).chain(self.roots.clone()) {
@@ -190,11 +193,11 @@ impl Plan {
         self.derivatives = room.size;
     }
 
-    /// Joins two tables into one that keeps these variables, in this order.
+    /// Adds the step that joins two tables into one with the variables `kept`, in this order.
     fn join(&mut self, network: &Network, a: usize, b: usize, kept: &[u32], fixed: bool) -> usize {
         let variables: Vec<usize> = kept.iter().map(|&variable| variable as usize).collect();
         let kept = |v: &usize| variables.contains(v);
-        // The larger table is `a`: the smaller one is weighed.
+        // `a` is the larger table. Weights are applied to the smaller one.
         let (a, mut b) = if self.tables[a].size >= self.tables[b].size { (a, b) } else { (b, a) };
         let mut union = self.tables[a].variables.clone();
         union.extend(self.tables[b].variables.iter().filter(|v| !self.tables[a].variables.contains(v)));
@@ -254,7 +257,7 @@ impl Plan {
         out
     }
 
-    /// The offsets that a variable's states stand for in a join.
+    /// The offsets of a variable's states in a join.
     fn digit(&self, n_states: usize, variable: usize, [a, b, out]: [usize; 3]) -> Vec<At> {
         let [in_a, in_b, in_out] = [a, b, out].map(|table| self.tables[table].stride(variable).unwrap_or(0));
         let at = |u: usize, v: usize, w: usize| At {
@@ -280,7 +283,7 @@ impl Step {
         }
     }
 
-    /// How many offsets it lists.
+    /// Number of stored offsets.
     fn n_offsets(&self) -> usize {
         match self {
             Step::Join { forward, backward, .. } => {
@@ -291,7 +294,7 @@ impl Step {
         }
     }
 
-    /// The tables that it computes it from.
+    /// The tables that the step reads.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> + use<> {
         let (first, second) = match self {
             Step::Join { a, b, .. } | Step::Or { a, b, .. } => (*a, Some(*b)),
@@ -301,20 +304,20 @@ impl Step {
     }
 }
 
-/// Memory that is handed out and given back.
+/// An allocator of ranges in the memory for derivatives.
 #[derive(Default)]
 struct Room {
     size: usize,
-    /// Free pieces as (start, length), in order, none next to another.
+    /// Free ranges as (start, length), in order. Adjacent ranges are merged.
     free: Vec<(usize, usize)>,
 }
 
 impl Room {
-    /// The start of the smallest free piece that is large enough.
+    /// Allocates the smallest free range that is large enough, and returns its start.
     fn take(&mut self, size: usize) -> usize {
         let fitting = (0..self.free.len()).filter(|&piece| self.free[piece].1 >= size);
         let Some(piece) = fitting.min_by_key(|&piece| self.free[piece].1) else {
-            // The end is extended, from the last piece on if that is free.
+            // The memory grows, from the start of the last range if that is free.
             let start = match self.free.last() {
                 Some(&(start, length)) if start + length == self.size => {
                     self.free.pop();
@@ -355,7 +358,7 @@ impl Table {
         self.place(variable).map(|place| self.sizes[place])
     }
 
-    /// How far apart two neighboring states of a variable are.
+    /// The distance between entries of adjacent states of a variable.
     pub(super) fn stride(&self, variable: usize) -> Option<usize> {
         self.place(variable).map(|place| self.sizes[place + 1..].iter().product())
     }

@@ -1,217 +1,91 @@
-//! A compiled model in one semiring: rows in, ln Z and label masses out.
+//! Runs a compiled plan in one semiring: from rows of beliefs to ln Z and the mass of every category.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::network::{Form, Leaf, Source, Split};
+use super::network::{Leaf, Source};
 use super::plan::Plan;
-use super::search::{Best, Ceiling, search};
 use super::sweep::{Back, Workspace};
 use crate::belief::BeliefMatrix;
-use crate::error::{Error, Result};
 use crate::infer::account::{Account, Pool};
-use crate::infer::factor::{Factor, Factors, Shape, States};
-use crate::infer::limits::{Cost, Limits, bytes_above, quantity};
-use crate::infer::outcome::SMALLEST;
-use crate::infer::semiring::{Aim, Semiring};
+use crate::infer::factor::{Factors, States};
+use crate::infer::limits::Cost;
+use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
 use crate::log_space::exp_positive;
 use crate::model::Model;
+use crate::outcome::SMALLEST;
 use crate::rule::RuleId;
 
-/// A rule that weighs less than this when silent, compared with fired, can take away nearly all of Z by itself.
-const NEARLY_HARD: f64 = 0.01;
+/// Largest workspace, in bytes, with which eight lanes are used. Above it, most of a sweep waits for memory. With
+/// caches of 2 MiB per core, four lanes were faster by a fifth above 60 MiB, and slower by a tenth below 10 MiB.
+const MAX_BYTES_OF_EIGHT_LANES: u64 = 16 << 20;
 
-/// The largest workspace, in bytes, with which eight lanes are used. Beyond it, most of a sweep waits for memory and four
-/// lanes were faster: with caches of 2 MiB a core, by a fifth from 60 MiB on, and slower by a tenth below 10 MiB.
-const MOST_OF_EIGHT_LANES: u64 = 16 << 20;
-
-/// A plan with everything needed to run it.
+/// A plan, the leaves of its tables, and pools of workspaces to run it in.
 pub(crate) struct Runner<S: Semiring> {
     pub(crate) model: Model,
     pub(super) states: Arc<States>,
     leaves: Vec<Leaf>,
-    /// The leaf of each label's belief, none for a label that no rule speaks about.
+    /// The leaf of each label's belief; `None` for a label that occurs in no rule.
     pub(super) belief_leaves: Vec<Option<usize>>,
     pub(super) weights: Vec<[f64; 2]>,
     pub(crate) plan: Plan,
     account: Arc<Account>,
-    /// A row whose sums over different labels differ by more than this has lost digits to signs.
-    consistent: f64,
+    /// Largest relative difference between sums that must be equal. A row above it has lost digits to signs.
+    max_inconsistency: f64,
     pub(super) one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
     pub(super) eight: Pool<Workspace<S, 8>>,
-    /// For rows whose numbers underflow.
+    /// Workspaces in logarithms, for rows whose numbers underflow.
     pub(super) log: Pool<Workspace<LogOf<S>, 1>>,
 }
 
 type LogOf<S> = <S as Semiring>::Log;
 
-/// What a sweep says about one row: for every category its share of Z (or the best weight with it), up to a
-/// common factor, and ln Z (or the best ln weight).
+/// The result of a sweep for one row.
 pub(crate) struct Answer {
+    /// The part of Z of every category (for maxima: the best weight with it), up to a factor per label.
     pub(crate) masses: Vec<f64>,
+    /// ln Z, or the log weight of the best assignment.
     pub(crate) log_total: f64,
-    /// How far sums that should be equal differ, relative to them: where there are signs.
+    /// The largest relative difference between sums that must be equal. It is 0 without signs.
     pub(crate) error: f64,
 }
 
-/// The most multiply-adds a row that a plan may take: some minutes on one core.
-const MAX_WORK: f64 = 1e12;
-
-/// The most entries of all tables of a plan: their offsets are 32-bit numbers.
-const MAX_ENTRIES: f64 = u32::MAX as f64;
-
-/// How a model is to be compiled: the rules, the best plan for them, and what it may take.
-pub(crate) struct Compilation {
-    model: Model,
-    factors: Arc<Factors>,
-    best: Best,
-    aim: Aim,
-    limits: Limits,
-}
-
-impl Compilation {
-    pub(crate) fn new(factors: &Arc<Factors>, aim: Aim, split: Split, limits: Limits) -> Result<Self> {
-        Self::new_worth(factors, aim, split, limits, MAX_WORK)
-    }
-
-    /// The same where a plan of more than `max_work` multiply-adds a row is of no use.
-    pub(crate) fn new_worth(
-        factors: &Arc<Factors>,
-        aim: Aim,
-        split: Split,
-        limits: Limits,
-        max_work: f64,
-    ) -> Result<Self> {
-        let ceiling = Ceiling { memory: limits.memory as f64, work: max_work.min(MAX_WORK) };
-        let best = search(factors, aim, split, ceiling)?;
-        Ok(Self { model: factors.model.clone(), factors: Arc::clone(factors), best, aim, limits })
-    }
-
-    /// What the plan takes, before all is laid out.
-    pub(crate) fn cost(&self) -> Cost {
-        self.best.outline.cost
-    }
-
-    /// Whether any rule is taken apart with signs.
-    pub(crate) fn is_signed(&self) -> bool {
-        let apart = |(factor, form): (&Factor, &Form)| {
-            *form == Form::Apart && matches!(factor.shape, Shape::RankOne(_))
-        };
-        self.best.split() == Split::Signed && self.factors.list.iter().zip(&self.best.forms).any(apart)
-    }
-
-    /// The same plan without signs.
-    pub(crate) fn without_signs(self) -> Result<Self> {
-        let best = self.best.with_split(&self.factors, Split::Or)?;
-        Ok(Self { best, ..self })
-    }
-
-    /// Refuses what is known to be too large before all is laid out.
-    pub(crate) fn check(&self) -> Result<()> {
-        let may_fit = self.best.outlines().any(|outline| self.may_fit(&outline.cost));
-        if may_fit { Ok(()) } else { Err(self.too_costly(self.best.outline.cost)) }
-    }
-
-    /// Whether a plan is within the limits as far as that is known before all is laid out: by its values alone.
-    fn may_fit(&self, cost: &Cost) -> bool {
-        let is_too_large = cost.entries * 8.0 > self.limits.memory as f64 || cost.entries > MAX_ENTRIES;
-        !is_too_large && cost.multiply_adds <= MAX_WORK
-    }
-
-    /// The same as [`Self::runner`] with an account of its own.
-    pub(crate) fn runner_alone<S: Semiring>(&self) -> Result<Runner<S>> {
-        self.runner(&Account::new(self.limits.memory))
-    }
-
-    /// Makes it ready to run, or says what it would take if that is more than the limits allow.
-    pub(super) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
-        self.check()?;
-        let network = self.best.network(&self.factors)?;
-        let of_leaves = network.leaves.iter().map(Leaf::bytes).sum::<u64>();
-        let n_rules = self.factors.list.len();
-        let mut refused = None;
-        let fitting =
-            self.best.outlines().filter(|outline| self.may_fit(&outline.cost)).find_map(|outline| {
-                let mut plan = outline.plan(&network);
-                let (fixed, one) = (plan.bytes() + of_leaves, plan.workspace_bytes(n_rules, 1));
-                plan.cost.bytes = (fixed + one) as f64;
-                let fits = account.fits(fixed, one);
-                refused = refused.or(Some(plan.cost));
-                fits.then_some((plan, fixed))
-            });
-        let Some((mut plan, fixed)) = fitting else {
-            return Err(self.too_costly(refused.unwrap_or(self.best.outline.cost)));
-        };
-        let is_nearly_hard = |&&(rule, _): &&(RuleId, usize)| {
-            let [silent, fired] = self.factors.list[rule.index()].weights;
-            silent < NEARLY_HARD * fired
-        };
-        plan.watch(&network.signed.iter().filter(is_nearly_hard).map(|&(_, variable)| variable).collect());
-        let [one, four, eight] = [1, 4, 8].map(|lanes| plan.workspace_bytes(n_rules, lanes));
-        account.reserve(fixed);
-        let work = plan.cost.multiply_adds;
-        let mut belief_leaves = vec![None; self.model.labels().len()];
-        for (index, leaf) in network.leaves.iter().enumerate() {
+impl<S: Semiring> Runner<S> {
+    /// A runner whose workspaces borrow from `account`. The plan's permanent memory is reserved by the caller.
+    pub(super) fn new(
+        factors: &Factors,
+        leaves: Vec<Leaf>,
+        plan: Plan,
+        account: &Arc<Account>,
+        max_inconsistency: f64,
+    ) -> Self {
+        let weights: Vec<[f64; 2]> = factors.list.iter().map(|factor| factor.weights).collect();
+        let [one, four, eight] = [1, 4, 8].map(|lanes| plan.workspace_bytes(weights.len(), lanes));
+        let mut belief_leaves = vec![None; factors.model.labels().len()];
+        for (index, leaf) in leaves.iter().enumerate() {
             if let Source::Belief(label) = leaf.source {
                 belief_leaves[label.index()] = Some(index);
             }
         }
-        Ok(Runner {
-            model: self.model.clone(),
-            states: Arc::clone(&self.factors.states),
-            weights: self.factors.list.iter().map(|factor| factor.weights).collect(),
+        Self {
+            model: factors.model.clone(),
+            states: Arc::clone(&factors.states),
+            leaves,
             belief_leaves,
+            weights,
+            plan,
+            account: Arc::clone(account),
+            max_inconsistency,
             one: account.pool(one),
             four: account.pool(four),
             eight: account.pool(eight),
             log: account.pool(one),
-            leaves: network.leaves,
-            plan,
-            account: account.clone(),
-            consistent: match self.is_signed() {
-                false => f64::INFINITY,
-                // Doing a row again costs nothing to speak of.
-                true if work < 2e4 => 1e-13,
-                true if work < 1e7 => 1e-11,
-                // Here it costs seconds, and more digits are lost on the way.
-                true => 1e-8,
-            },
-        })
+        }
     }
 
-    fn too_costly(&self, cost: Cost) -> Error {
-        let refuse = |needed: String, limit: String, advice: &str| Error::TooCostly {
-            what: self.aim.query().to_owned(),
-            needed,
-            limit,
-            advice: advice.to_owned(),
-        };
-        if cost.multiply_adds > MAX_WORK {
-            let (needed, limit) = (quantity(cost.multiply_adds), quantity(MAX_WORK));
-            let unit = "multiply-adds a row";
-            return refuse(format!("{needed} {unit}"), format!("{limit} {unit}"), self.aim.advice());
-        }
-        if cost.entries > MAX_ENTRIES {
-            let (needed, limit) = (quantity(cost.entries), quantity(MAX_ENTRIES));
-            return refuse(
-                format!("{needed} table entries"),
-                format!("{limit} table entries"),
-                self.aim.advice(),
-            );
-        }
-        let [needed, limit] = bytes_above(cost.bytes, self.limits.memory as f64);
-        refuse(
-            format!("{needed} for tables of {:.1e} entries", cost.entries),
-            limit,
-            "raise the memory limit, or give the rules that tie many labels together fewer labels",
-        )
-    }
-}
-
-impl<S: Semiring> Runner<S> {
     pub(crate) fn cost(&self) -> Cost {
         self.plan.cost
     }
@@ -221,7 +95,7 @@ impl<S: Semiring> Runner<S> {
         self.states.of_category[label.index()][a] != self.states.of_category[label.index()][b]
     }
 
-    /// Every row's answer, made into whatever `finish` makes of it, in order.
+    /// Computes every row and returns the results of `finish`, in order.
     pub(crate) fn batch<T: Send>(
         &self,
         rows: &BeliefMatrix,
@@ -230,15 +104,15 @@ impl<S: Semiring> Runner<S> {
         self.batch_or(rows, |row, answer| finish(row, answer.unwrap_or_else(|| self.in_logarithms(row))))
     }
 
-    /// The same, with `None` for rows that have to be done in another way.
+    /// Like [`Self::batch`], but `finish` gets `None` for rows that lost digits to underflow or signs.
     pub(crate) fn batch_or<T: Send>(
         &self,
         rows: &BeliefMatrix,
         finish: impl Fn(&[f64], Option<Answer>) -> T + Sync,
     ) -> Vec<T> {
-        // Eight rows side by side unless that takes too much memory for all threads together, or too much cache.
+        // Eight lanes are used if the workspaces of all threads fit the memory, and one workspace the cache.
         let fits = |lanes: usize| self.fits(lanes, rayon::current_num_threads());
-        let is_cached = self.plan.workspace_bytes(self.weights.len(), 8) <= MOST_OF_EIGHT_LANES;
+        let is_cached = self.plan.workspace_bytes(self.weights.len(), 8) <= MAX_BYTES_OF_EIGHT_LANES;
         if rows.n_rows() >= 4 && is_cached && fits(8) {
             self.batch_in(&self.eight, rows, finish)
         } else if rows.n_rows() >= 2 && fits(4) {
@@ -266,66 +140,72 @@ impl<S: Semiring> Runner<S> {
         parts.into_iter().flatten().collect()
     }
 
-    /// One row's answer.
+    /// Computes one row, in logarithms if its numbers underflow.
     pub(crate) fn one(&self, row: &[f64]) -> Answer {
         self.one_or(row).unwrap_or_else(|| self.in_logarithms(row))
     }
 
-    /// The same, or `None` if it has to be found in another way.
+    /// Computes one row; `None` if it lost digits to underflow or signs.
     pub(crate) fn one_or(&self, row: &[f64]) -> Option<Answer> {
         let answer = self.one.with(|| self.workspace(), |workspace| self.sweep(workspace, &[row]));
         answer.into_iter().next().flatten()
     }
 
-    /// One row's answer whatever it lost, each rule's agreement, and how far sums that should be equal differ.
-    pub(crate) fn one_imprecise(&self, row: &[f64]) -> (Answer, Vec<f64>, f64) {
+    /// Computes one row, however many digits are lost. [`Answer::error`] tells how many.
+    pub(crate) fn one_imprecise(&self, row: &[f64]) -> Answer {
         self.one.with(
             || self.workspace(),
             |workspace| {
                 let [mut log_total] = self.collect(workspace, &[row]);
-                workspace.distribute(&self.plan, &self.leaves, Back::All);
+                workspace.distribute(&self.plan, &self.leaves, Back::Rows);
                 let masses = self.masses(workspace, row, 0, &mut log_total);
                 let [error] = self.inconsistency(workspace);
-                (Answer { masses, log_total, error }, self.agreement(workspace), error)
+                Answer { masses, log_total, error }
             },
         )
     }
 
-    /// Whether sums that differ by this much count as equal.
-    pub(crate) fn is_consistent(&self, error: f64) -> bool {
-        error <= self.consistent
-    }
-
-    /// One row's answer, and for each rule the probability that it holds given everything else.
-    pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (Answer, Vec<f64>) {
-        let linear = self.one.with(
+    /// The agreement of every rule, however many digits are lost.
+    pub(crate) fn imprecise_agreement(&self, row: &[f64]) -> Vec<f64> {
+        self.one.with(
             || self.workspace(),
             |workspace| {
-                let answer = self.sweep_back(workspace, &[row], Back::All).into_iter().next().flatten();
-                answer.map(|answer| {
-                    (answer, (!workspace.is_suspicious_of_rules(0)).then(|| self.agreement(workspace)))
-                })
+                self.collect(workspace, &[row]);
+                workspace.distribute(&self.plan, &self.leaves, Back::All);
+                self.agreement(workspace)
+            },
+        )
+    }
+
+    /// Whether sums with this relative difference count as equal.
+    pub(crate) fn is_consistent(&self, error: f64) -> bool {
+        error <= self.max_inconsistency
+    }
+
+    /// ln Z of one row, and the agreement of every rule. Underflow is excluded.
+    pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (f64, Vec<f64>) {
+        let plain = self.one.with(
+            || self.workspace(),
+            |workspace| {
+                let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
+                let answer = answer.filter(|_| !workspace.is_suspicious_of_rules(0));
+                answer.map(|answer| (answer.log_total, self.agreement(workspace)))
             },
         );
         let in_logarithms = || {
             self.log.with(
                 || self.workspace(),
                 |workspace| {
-                    let answers = self.sweep_back(workspace, &[row], Back::All);
-                    let answer = answers.into_iter().next().flatten().expect("logarithms do not underflow");
-                    (answer, self.agreement(workspace))
+                    let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
+                    let answer = answer.expect("logarithms do not underflow");
+                    (answer.log_total, self.agreement(workspace))
                 },
             )
         };
-        match linear {
-            Some((answer, Some(agreement))) => (answer, agreement),
-            // The same bits as without agreement.
-            Some((answer, None)) => (answer, in_logarithms().1),
-            None => in_logarithms(),
-        }
+        plain.unwrap_or_else(in_logarithms)
     }
 
-    /// The row's answers with each rule left out in turn.
+    /// Computes one row as often as there are rules, each time without one of them.
     pub(crate) fn without_each(&self, row: &[f64]) -> Vec<Answer> {
         match self.fits(4, 1) {
             true => self.without_each_in(&self.four, row),
@@ -360,19 +240,19 @@ impl<S: Semiring> Runner<S> {
         answers
     }
 
-    /// Gives back the memory of idle workspaces, but for a small part.
+    /// Frees idle workspaces, except for a small part of the memory limit.
     pub(super) fn rest(&self) {
         self.account.rest();
     }
 
-    /// Gives every rule its own weights in every lane.
+    /// Sets the weights of every rule in every lane to those of the model.
     fn weigh_all<R: Semiring, const L: usize>(&self, workspace: &mut Workspace<R, L>) {
         for (rule, &weights) in self.model.rule_ids().zip(&self.weights) {
             (0..L).for_each(|lane| workspace.set_weights(rule, lane, weights));
         }
     }
 
-    /// Whether this many workspaces of this many lanes are within the limit.
+    /// Whether a number of workspaces fits the memory limit.
     pub(super) fn fits(&self, lanes: usize, workspaces: usize) -> bool {
         let bytes = self.plan.workspace_bytes(self.weights.len(), lanes);
         self.account.fits(0, bytes.saturating_mul(workspaces as u64))
@@ -407,7 +287,7 @@ impl<S: Semiring> Runner<S> {
         answers.into_iter().next().flatten().expect("logarithms do not underflow")
     }
 
-    /// ln of every category's mass, for each label up to a constant: −∞ only where the category is impossible.
+    /// ln of every category's mass, up to a constant per label. It is −∞ only if the category is impossible.
     pub(crate) fn log_masses(&self, row: &[f64]) -> Vec<f64> {
         self.log.with(
             || self.workspace(),
@@ -430,7 +310,7 @@ impl<S: Semiring> Runner<S> {
         )
     }
 
-    /// The answers of up to `L` rows; `None` where something may have underflowed.
+    /// The answers of up to `L` rows; `None` for a row that may have lost digits to underflow or signs.
     fn sweep<R: Semiring, const L: usize>(
         &self,
         workspace: &mut Workspace<R, L>,
@@ -448,7 +328,7 @@ impl<S: Semiring> Runner<S> {
         let log_totals = self.collect(workspace, rows);
         workspace.distribute(&self.plan, &self.leaves, back);
         let inconsistency =
-            if self.consistent < f64::INFINITY { self.inconsistency(workspace) } else { [0.0; L] };
+            if self.max_inconsistency < f64::INFINITY { self.inconsistency(workspace) } else { [0.0; L] };
         rows.iter()
             .enumerate()
             .map(|(lane, row)| {
@@ -463,7 +343,7 @@ impl<S: Semiring> Runner<S> {
             .collect()
     }
 
-    /// Whether underflow has left the masses of all categories their digits.
+    /// Whether the masses of all categories are free of errors from underflow.
     fn has_digits<R: Semiring, const L: usize>(
         &self,
         workspace: &Workspace<R, L>,
@@ -487,13 +367,13 @@ impl<S: Semiring> Runner<S> {
             })
     }
 
-    /// Runs the plan forward on up to `L` rows; ln Z of each, without the labels that no rule speaks about.
+    /// Runs the plan forward on up to `L` rows. Returns ln Z of each, without the labels that occur in no rule.
     pub(super) fn collect<R: Semiring, const L: usize>(
         &self,
         workspace: &mut Workspace<R, L>,
         rows: &[&[f64]],
     ) -> [f64; L] {
-        // Lanes without a row repeat the first.
+        // Lanes without a row repeat the first row.
         for (label, leaf) in self.belief_leaves.iter().enumerate() {
             let Some(leaf) = leaf else { continue };
             let start = self.model.block(LabelId::new(label)).start;
@@ -509,31 +389,33 @@ impl<S: Semiring> Runner<S> {
         workspace.collect(&self.plan, self.belief_leaves.iter().flatten().copied())
     }
 
-    /// ln of what the labels that no rule speaks about contribute to Z: 0 but for rounding.
+    /// The share of ln Z of the labels that occur in no rule. It is 0 up to rounding.
     pub(super) fn log_unspoken(&self, row: &[f64]) -> f64 {
         let unspoken = self.model.label_ids().filter(|label| self.belief_leaves[label.index()].is_none());
         unspoken.map(|label| row[self.model.block(label)].iter().sum::<f64>().ln()).sum()
     }
 
-    /// How far Z may be off, relative to it.
+    /// Estimates the relative error of Z.
     ///
-    /// That is the largest difference to the sum over a label's categories that it equals. Where a single rule leaves but a few
-    /// units in the last place, these sums may agree by chance: what they are differences of tells.
+    /// For every label, a sum over its categories must equal Z. The estimate is the largest relative difference. If one
+    /// rule cancels Z to its last bits, these sums may agree by chance. So the estimate is at least the rounding error
+    /// of the largest terms that were subtracted.
     fn inconsistency<R: Semiring, const L: usize>(&self, workspace: &Workspace<R, L>) -> [f64; L] {
         let mut worst = workspace.magnitude().map(|magnitude| magnitude * f64::EPSILON);
         for &leaf in self.belief_leaves.iter().flatten() {
             let difference = workspace.inconsistency(&self.plan, leaf);
             for l in 0..L {
-                // Not a number counts as different.
+                // NaN counts as a difference.
                 worst[l] = if difference[l] <= worst[l] { worst[l] } else { difference[l] };
             }
         }
         worst.map(|worst| if worst.is_nan() { f64::INFINITY } else { worst })
     }
 
-    /// For every category its belief times the derivative of the total, per label divided by the largest.
+    /// The mass of every category: its belief times the derivative of the total. In logarithms, the masses of a label
+    /// are divided by the largest.
     ///
-    /// Labels that no rule speaks about have their beliefs; under a maximum the total lacks their best one.
+    /// The masses of a label that occurs in no rule are its beliefs. Their sum (or maximum) is added to `log_total`.
     fn masses<R: Semiring, const L: usize>(
         &self,
         workspace: &Workspace<R, L>,
@@ -564,7 +446,7 @@ impl<S: Semiring> Runner<S> {
             if R::SCALED {
                 for category in 0..states.len() {
                     let (belief, mass) = (row[block.start + category], mass(category));
-                    // What is possible stays possible.
+                    // A possible category keeps a positive mass.
                     let is_lost = mass == 0.0 && belief > 0.0 && derivative[states[category]][lane] > 0.0;
                     masses[block.start + category] = if is_lost { f64::from_bits(1) } else { mass };
                 }
@@ -577,7 +459,7 @@ impl<S: Semiring> Runner<S> {
         masses
     }
 
-    /// P(R_k | R_-k) = (w(silent) S + w(fired) F) / (S + F), where S and F are what the two weights multiply in Z.
+    /// P(R_k | R_-k) = (w(silent) S + w(fired) F) / (S + F), where S = ∂Z/∂w(silent) and F = ∂Z/∂w(fired).
     fn agreement<R: Semiring>(&self, workspace: &Workspace<R, 1>) -> Vec<f64> {
         self.model
             .rule_ids()
@@ -595,9 +477,9 @@ impl<S: Semiring> Runner<S> {
     }
 }
 
-/// Whether the shares of these masses have all digits that a number of their size has.
+/// Whether the masses of a label give accurate shares: none of those that matter is subnormal.
 fn are_normal(masses: &[f64]) -> bool {
-    /// Above this, masses that are too small for all digits are shares that are.
+    /// Above this total, a mass below [`SMALLEST`] is a share below 1e-283. Such a share may be inaccurate.
     const LARGE: f64 = 1e-7;
     masses.iter().sum::<f64>() >= LARGE || masses.iter().all(|&mass| mass == 0.0 || mass.abs() >= SMALLEST)
 }

@@ -1,9 +1,9 @@
-//! Joint samples: the plan runs forward once, and each sample is a walk back through its steps.
+//! Joint samples: the plan runs forward once, and each sample is a walk backward through its steps.
 //!
-//! An entry of a table is the sum of the weights of everything that leads to it. Given the entry of a step's result,
-//! the entries of its inputs that it is summed from are drawn in proportion to what they contribute; from the roots,
-//! whose only entry is given, the walk ends at the beliefs. All tables are non-negative, so all of this is drawing
-//! from a distribution, for the fired variables too:
+//! An entry of a table is a sum of products of entries of the step's inputs. Given the entry of the result, one summand
+//! is drawn in proportion to its value. This gives the entries of the inputs. The walk starts at the roots, which have
+//! one entry, and ends at the beliefs. No entry is negative, so each draw is from a distribution, also for fired
+//! variables:
 //!
 //! ```text
 //! join     out(fired)  = a(fired) b(either) + a(silent) b(fired)
@@ -11,9 +11,9 @@
 //! extend   out(either) = in(silent) + in(fired)
 //! ```
 //!
-//! A fired variable has a state of its own in each of the two tables that are joined, so it is entries of tables that
-//! the walk keeps, and not states of variables. Where the model has typical combinations, a sample is one of them as often as
-//! they have a share in Z, and a walk otherwise. Checked in `samples_have_the_distribution_of_enumeration`.
+//! A fired variable may have different states in the two joined tables. So the walk stores entries of tables, not
+//! states of variables. A sample is a typical combination with the probability of their share of Z, and a walk
+//! otherwise. Checked in `samples_have_the_distribution_of_enumeration`.
 
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ use crate::label::LabelId;
 use crate::logic::impossible;
 
 impl JunctionTree {
-    /// Joint samples from the posterior of an instance, independent of each other.
+    /// Independent joint samples from the posterior of an instance.
     ///
     /// ```
     /// use prsl::infer::Sampling;
@@ -47,7 +47,7 @@ impl JunctionTree {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     ///
-    /// Refused where only a plan with signs fits the limits: see [`JunctionTree::is_careful`].
+    /// Returns an error if only a plan with signs fits the limits, see [`JunctionTree::is_careful`].
     pub fn sample(&self, instance: &impl Instance, sampling: &Sampling) -> Result<Samples> {
         let row = &instance.values(self.model())?[..];
         let source = self.source()?;
@@ -56,8 +56,8 @@ impl JunctionTree {
         samples.into_iter().next().flatten().ok_or_else(|| impossible(self.model(), row))
     }
 
-    /// Samples for every row, `None` where the row is impossible. Each row has the samples that [`Self::sample`] gives it
-    /// at its place.
+    /// Samples for every row; `None` if the row is impossible. The random stream of a row depends on the seed and its
+    /// position.
     pub fn sample_batch(
         &self,
         rows: &BeliefMatrix,
@@ -74,15 +74,15 @@ impl JunctionTree {
     }
 }
 
-/// What plain numbers make of a row.
+/// The result of sampling a row with plain numbers.
 enum Attempt {
-    /// Its samples, `None` if it is impossible.
+    /// The samples; `None` if the row is impossible.
     Done(Option<Samples>),
-    /// Underflow may have decided: the row is done again in logarithms.
+    /// Underflow may have affected the samples. The row is sampled again in logarithms.
     Underflow,
 }
 
-/// A plan without signs, and how to go back through it.
+/// A plan without signs, with its joins in a form for walking backward.
 struct Source<'t> {
     runner: &'t Runner<SumProduct>,
     walk: &'t Walk,
@@ -91,7 +91,7 @@ struct Source<'t> {
 
 impl Source<'_> {
     fn sample_batch(&self, rows: &BeliefMatrix, sampling: &Sampling) -> Vec<Option<Samples>> {
-        // Lanes speed up the sweep, of which there is one a row; with many samples the walks take longer than that.
+        // Lanes speed up only the forward pass, one per row. With many samples, the walks take most of the time.
         let threads = rayon::current_num_threads();
         if rows.n_rows() >= 4 && sampling.n_samples <= 8 && self.runner.fits(8, threads) {
             self.sample_batch_in(&self.runner.eight, rows, sampling)
@@ -117,7 +117,7 @@ impl Source<'_> {
         parts.into_iter().flatten().collect()
     }
 
-    /// The samples of up to `L` rows, the first of them at the place `start`.
+    /// The samples of up to `L` rows. The first one has the position `start` in its table.
     fn sample_group<const L: usize>(
         &self,
         pool: &Pool<Workspace<SumProduct, L>>,
@@ -150,7 +150,7 @@ impl Source<'_> {
         attempts.into_iter().enumerate().map(finish).collect()
     }
 
-    /// The samples of a row whose numbers may underflow, `None` if it is impossible.
+    /// The samples of a row whose numbers may underflow; `None` if it is impossible.
     fn sample_in_logarithms(&self, row: &[f64], n: usize, rng: ChaCha8Rng) -> Option<Samples> {
         self.runner.log.with(
             || self.runner.workspace(),
@@ -163,13 +163,13 @@ impl Source<'_> {
         )
     }
 
-    /// How often a sample is a combination, given what the plan's tables come to; `None` if nothing is possible.
+    /// The probability that a sample is a typical combination, given ln Z of the plan; `None` if the row is impossible.
     fn mixture(&self, row: &[f64], log_total: f64) -> Option<Mixture> {
         let log_rest = log_total + self.runner.log_unspoken(row);
         (log_rest > f64::NEG_INFINITY).then(|| self.typical.mixture(row, log_rest))
     }
 
-    /// Samples by walks through the tables; `None` if a walk came to where underflow may have decided.
+    /// Draws samples by walks through the tables; `None` if underflow may have affected a draw.
     fn walk_back<S: Semiring, const L: usize>(
         &self,
         workspace: &Workspace<S, L>,
@@ -220,33 +220,33 @@ impl Source<'_> {
     }
 }
 
-/// How to go back through the joins of a plan; nothing to be known about its other steps.
+/// The joins of a plan, in a form for walking backward.
 pub(super) struct Walk {
-    /// For every step of the plan.
+    /// One entry per step of the plan; `None` for steps that are no join, or independent of the row.
     joins: Vec<Option<Join>>,
 }
 
-/// Which entries of two tables an entry of their join is summed from.
+/// The entries of two tables that contribute to an entry of their join.
 struct Join {
-    /// The variables of the result, the fastest first.
+    /// The variables of the result. The one whose state changes fastest comes first.
     kept: Vec<Digit>,
-    /// For every combination of the variables that end, how far it moves in both tables.
+    /// The offsets in both tables of every combination of the variables that are summed out.
     summed: Vec<[usize; 2]>,
 }
 
 /// A variable of the result of a join.
 struct Digit {
     n_states: usize,
-    /// How far its next state is in both tables; 0 where a table does not have it.
+    /// The distance between adjacent states in both tables; 0 in a table without the variable.
     strides: [usize; 2],
-    /// Whether it is fired or not in both tables: fired if either is.
+    /// Whether it is a fired variable of both tables.
     or: bool,
 }
 
 impl Walk {
     fn new(plan: &Plan) -> Self {
         let join = |step: &Step| match step {
-            // No belief is behind a table that is the same for every row.
+            // No belief contributes to a table that is independent of the row.
             Step::Join { a, b, out, .. } | Step::Or { a, b, out, .. } if !plan.tables[*out].fixed => {
                 Some(Join::new(plan, [*a, *b], *out))
             }
@@ -280,7 +280,7 @@ impl Join {
 }
 
 impl Digit {
-    /// How far these states move in both tables.
+    /// The offsets of these states in both tables.
     fn offsets(&self, states: [usize; 2]) -> [usize; 2] {
         [states[0] * self.strides[0], states[1] * self.strides[1]]
     }
@@ -292,7 +292,7 @@ fn shift(entries: &mut [[usize; 2]], by: [usize; 2]) {
     }
 }
 
-/// All combinations with one more variable.
+/// The offsets of all combinations with one more variable.
 fn combined(offsets: &[[usize; 2]], [a, b]: [usize; 2], n_states: usize) -> Vec<[usize; 2]> {
     let states = |offset: &[usize; 2]| {
         let [x, y] = *offset;
@@ -301,7 +301,7 @@ fn combined(offsets: &[[usize; 2]], [a, b]: [usize; 2], n_states: usize) -> Vec<
     offsets.iter().flat_map(states).collect()
 }
 
-/// A walk back through a plan that has run forward.
+/// A walk backward through a plan that has run forward.
 struct Walker<'r, S, const L: usize> {
     plan: &'r Plan,
     weights: &'r [[f64; 2]],
@@ -310,10 +310,10 @@ struct Walker<'r, S, const L: usize> {
     rng: ChaCha8Rng,
     /// The entry drawn in each table.
     entries: Vec<usize>,
-    /// Memory to draw with.
+    /// Buffers for a draw.
     choices: Vec<[usize; 2]>,
     shares: Vec<f64>,
-    /// Whether all shares that were drawn from had their digits.
+    /// Whether all shares so far were accurate in spite of underflow.
     is_sound: bool,
 }
 
@@ -364,7 +364,7 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
             let state = rest % digit.n_states;
             rest /= digit.n_states;
             if digit.or && state == FIRED {
-                // In the first table, whatever the second; or in the second alone.
+                // Fired in the first table and either in the second, or fired in the second only.
                 let half = self.choices.len();
                 self.choices.extend_from_within(..);
                 shift(&mut self.choices[..half], digit.offsets([FIRED, EITHER]));
@@ -386,7 +386,7 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
         [x + u, y + v]
     }
 
-    /// One of two entries of a table, in proportion to what they contribute.
+    /// Draws one of two entries of a table, in proportion to value times weight.
     fn one_of(&mut self, table: usize, entries: [usize; 2], weights: [f64; 2]) -> usize {
         let values = self.workspace.value(&self.plan.tables[table]);
         self.shares.clear();
@@ -397,7 +397,7 @@ impl<S: Semiring, const L: usize> Walker<'_, S, L> {
         entries[self.draw(lost)]
     }
 
-    /// The place of one of the shares, in proportion to them, where underflow may have taken `lost` from each.
+    /// Draws the position of a share, in proportion to the shares. `lost` bounds the error of each by underflow.
     fn draw(&mut self, lost: f64) -> usize {
         if self.shares.len() == 1 {
             return 0;

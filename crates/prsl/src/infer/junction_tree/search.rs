@@ -1,6 +1,6 @@
-//! The search for a cheap plan: which rules are taken apart, and in which order variables are eliminated.
+//! The search for a cheap plan: the form of each rule, and the elimination order of the variables.
 //!
-//! Its budget is counted in work and depends on the model alone, never on the clock or the number of rows: the
+//! Its budget is counted work, which depends on the model only, neither on the clock nor on the number of rows. So the
 //! same model always compiles to the same plan.
 
 mod tree;
@@ -19,38 +19,39 @@ use crate::label::LabelId;
 use crate::rule::RuleId;
 use tree::reconfigured;
 
-/// The search stops when it has cost about as much as this many rows of the best plan so far. Work is counted in units of
-/// about a nanosecond.
+/// Budget of the search, as the number of rows of the best plan so far that take the same time. Work is counted in
+/// units of about a nanosecond.
 const ROWS_WORTH: f64 = 1000.0;
-/// The least work of a search.
-const LEAST_WORK: f64 = 1e5;
-/// The most work of a search: less for maxima, for which there is branch and bound where the tree is wide.
-const MOST_WORK: [f64; 2] = [2e9, 4e8];
+/// Smallest budget of a search: 0.1 milliseconds.
+const MIN_WORK: f64 = 1e5;
+/// Largest budgets of a search, for sums and for maxima: 2 and 0.4 seconds. Maxima of wide models have branch and
+/// bound.
+const MAX_WORK: [f64; 2] = [2e9, 4e8];
 
-/// The work of reconfiguring each contraction tree, that of the plan with signs and that of the plan without, as a share
-/// of the budget for elimination orders. Three times as much gained nothing on 40-label models.
+/// Budget for reconfiguring one contraction tree, as a share of the budget for elimination orders. The plans with and
+/// without signs have a tree each. Three times as much gained nothing on 40-label models.
 const TREE_SHARE: f64 = 0.12;
 
-/// The most changes that annealing tries for each variable: a plan of a few variables is soon as good as it gets.
-const MOST_CHANGES: u64 = 1000;
+/// Largest number of annealing steps per variable. Plans of a few variables do not improve any further.
+const MAX_CHANGES: u64 = 1000;
 
-/// The most work that is spent on a lower bound of the treewidth.
-const MOST_BOUND_WORK: f64 = 5e8;
+/// Largest work for a lower bound on the treewidth: half a second.
+const MAX_BOUND_WORK: f64 = 5e8;
 
-/// The largest price of a plan. A greedy order is given up where it leads beyond.
+/// Largest price of a plan. A greedy order is abandoned above it.
 const MAX_PRICE: f64 = 1e18;
 
-/// A plan that exceeds the limits by more than this factor after the greedy orders is not improved any further. On
-/// models of 40 to 60 labels annealing gains a factor of 50 to 100.
+/// Excess over the limits above which a greedy plan is not annealed. On models of 40 to 60 labels, annealing gains a
+/// factor of 50 to 100.
 const HOPELESS: f64 = 1e6;
 
-/// How far a variable is moved in an order to see whether that is cheaper.
-const REACH: usize = 12;
+/// Largest distance by which an annealing step moves a variable in the order.
+const MAX_MOVE: usize = 12;
 
-/// By how much a change may make a plan dearer at the beginning of the search.
+/// Largest relative increase of the price that annealing accepts at its start. It falls to 0.
 const TOLERANCE: f64 = 0.1;
 
-/// A plan and how it was found.
+/// A plan in outline, with its forms and its elimination order.
 #[derive(Clone)]
 struct Candidate {
     forms: Vec<Form>,
@@ -59,18 +60,18 @@ struct Candidate {
     price: f64,
 }
 
-/// What the search found: enough to make the network and its plan.
+/// The result of the search, from which the network and the plan are built.
 pub(crate) struct Best {
     pub(crate) forms: Vec<Form>,
     order: Order,
     split: Split,
     /// The plan in outline.
     pub(crate) outline: Outline,
-    /// The plan of the elimination order itself, for where the other one does not fit.
+    /// The plan of the elimination order itself, used if the reconfigured one does not fit.
     spare: Option<Outline>,
-    /// What the search took, in units of about a nanosecond.
+    /// Work of the search, in units of about a nanosecond.
     work: f64,
-    /// What reconfiguring the contraction tree may take.
+    /// Budget for reconfiguring the contraction tree.
     budget: f64,
 }
 
@@ -80,13 +81,13 @@ impl Best {
         factors.network(&self.forms, self.split, Filled::Yes)
     }
 
-    /// How its rank-one rules are taken apart.
+    /// The decomposition of its rank-one rules.
     pub(crate) fn split(&self) -> Split {
         self.split
     }
 
-    /// The same with rules as tables that would be taken apart and put together again before a row comes: that saves nothing, and
-    /// no sum shows the digits that signs cost there.
+    /// The same plan, except that a rule becomes a table if no table with its auxiliary variable depends on the row.
+    /// Decomposing such a rule saves nothing, and the sums of a row would not show digits lost to its signs.
     fn settled(mut self, factors: &Factors) -> Result<Self> {
         let network = factors.network(&self.forms, self.split, Filled::No)?;
         let n_variables = network.variables.len();
@@ -98,12 +99,13 @@ impl Best {
             return Ok(self);
         }
         lost.iter().for_each(|rule| self.forms[rule.index()] = Form::Table);
-        // Few models get here twice; however often they do, all searches together take at most twice the budget.
+        // The recursion may repeat. With half the budget each time, all searches together take at most twice the
+        // budget.
         self.budget /= 2.0;
         self.with_split(factors, self.split)?.settled(factors)
     }
 
-    /// The same rules in the same order, taken apart in another way.
+    /// The same forms and elimination order with another decomposition.
     pub(crate) fn with_split(&self, factors: &Factors, split: Split) -> Result<Best> {
         let network = factors.network(&self.forms, split, Filled::No)?;
         let outline = Outline::new(&network, &self.order, f64::INFINITY, &mut 0.0);
@@ -112,7 +114,7 @@ impl Best {
         Best { forms, order, split, outline, spare: None, work, budget }.reconfigured(factors)
     }
 
-    /// The same with a cheaper contraction tree, if one is found.
+    /// The same plan with a cheaper contraction tree, if one is found.
     fn reconfigured(mut self, factors: &Factors) -> Result<Self> {
         let network = factors.network(&self.forms, self.split, Filled::No)?;
         if let Some(outline) = reconfigured(&network, &self.outline, self.budget, &mut self.work) {
@@ -121,37 +123,37 @@ impl Best {
         Ok(self)
     }
 
-    /// The plan in outline, and what to fall back on where it does not fit.
+    /// The outline of the plan, and that of the elimination order if it is another one.
     pub(crate) fn outlines(&self) -> impl Iterator<Item = &Outline> {
         std::iter::once(&self.outline).chain(&self.spare)
     }
 }
 
-/// What a plan may take.
+/// Limits of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ceiling {
     /// Bytes for the tables of one row.
     pub(crate) memory: f64,
-    /// Multiply-adds a row.
+    /// Multiply-adds per row.
     pub(crate) work: f64,
 }
 
 impl Ceiling {
-    /// By which factor a plan is too costly; 1 and below means that it is not.
+    /// The factor by which a plan exceeds the limits. It is at most 1 for a plan within them.
     fn excess(&self, cost: &Cost) -> f64 {
         (cost.multiply_adds / self.work).max(8.0 * cost.entries / self.memory)
     }
 }
 
-/// The cheapest plan that is found within the budget.
+/// Returns the cheapest plan that is found within the budget.
 ///
-/// The ceiling has no influence on the plan. Where it is out of reach, the search ends early, with an error or with a plan
+/// The ceiling does not change the plan. If it is out of reach, the search ends early, with an error or with a plan
 /// that exceeds it.
 pub(crate) fn search(factors: &Factors, aim: Aim, split: Split, ceiling: Ceiling) -> Result<Best> {
     let choices =
         factors.list.iter().map(|factor| factors.forms(factor, aim)).collect::<Result<Vec<Vec<Form>>>>()?;
     refuse_wide(factors, &choices, aim, ceiling)?;
-    let most_work = MOST_WORK[usize::from(aim == Aim::Maximum)];
+    let most_work = MAX_WORK[usize::from(aim == Aim::Maximum)];
     let mut search = Search { factors, split, most_work, work: 0.0, seed: 0, best: None };
     for forms in starting_forms(factors, &choices) {
         search.try_forms(&forms, 6)?;
@@ -178,15 +180,15 @@ pub(crate) fn search(factors: &Factors, aim: Aim, split: Split, ceiling: Ceiling
         .settled(factors)
 }
 
-/// Refuses models whose treewidth alone exceeds the ceiling.
+/// Returns an error if a lower bound on the treewidth proves that every plan exceeds the ceiling.
 ///
 /// # Derivation
 ///
-/// Let G have a variable for each label and for each rule about more than two labels, connected with the rule's labels. A
-/// rule taken apart contains that star as a minor. A rule as a table is a clique of its s labels, and adding
-/// a variable that is connected with all of them makes no treewidth larger than max(treewidth, s). So if G has treewidth w,
-/// and w is larger than the s of every rule that may be a table, every choice of forms has at least treewidth w.
-/// The tables that some step of a plan joins then have w + 1 variables of two states or more:
+/// Let G have a vertex for each label, and for each rule about more than two labels a vertex adjacent to the rule's
+/// labels. A decomposed rule contains this star as a minor. A rule as a table is a clique of its s labels. Adding a
+/// vertex adjacent to all of them gives a treewidth of at most max(treewidth, s). So if the treewidth w of G is larger
+/// than the s of every rule that may be a table, every choice of forms has at least treewidth w. Then some step of
+/// every plan joins tables with w + 1 variables of at least two states:
 ///
 /// ```text
 /// multiply-adds ≥ 2^(w+1)
@@ -211,7 +213,7 @@ fn refuse_wide(factors: &Factors, choices: &[Vec<Form>], aim: Aim, ceiling: Ceil
     }
     let graph = Graph::of_cliques(vec![0; n_variables], cliques.iter().map(Vec::as_slice));
     let enough = ceiling.work.log2().floor() as usize;
-    let treewidth = graph.treewidth_at_least(enough.max(widest_table + 1), MOST_BOUND_WORK);
+    let treewidth = graph.treewidth_at_least(enough.max(widest_table + 1), MAX_BOUND_WORK);
     if treewidth < enough || treewidth <= widest_table {
         return Ok(());
     }
@@ -226,7 +228,7 @@ fn refuse_wide(factors: &Factors, choices: &[Vec<Form>], aim: Aim, ceiling: Ceil
     })
 }
 
-/// Tables up to some size, everything larger taken apart: a few thresholds to start from.
+/// Forms to start from: for each of a few thresholds, larger rules are decomposed and the others are tables.
 fn starting_forms(factors: &Factors, choices: &[Vec<Form>]) -> Vec<Vec<Form>> {
     let mut starts: Vec<Vec<Form>> = Vec::new();
     for largest_table in [0.0, 16.0, 64.0, 512.0, f64::INFINITY] {
@@ -237,7 +239,7 @@ fn starting_forms(factors: &Factors, choices: &[Vec<Form>]) -> Vec<Vec<Form>> {
             .map(|(factor, choices)| match choices[..] {
                 [only] => only,
                 _ if factor.table_size <= largest_table => Form::Table,
-                _ => Form::Apart,
+                _ => Form::Decomposed,
             })
             .collect();
         if !starts.contains(&forms) {
@@ -261,16 +263,16 @@ impl Search<'_> {
         self.best.as_ref().map_or(f64::INFINITY, |best| best.price)
     }
 
-    /// How much of the budget is spent; 1 and above means all of it.
+    /// The share of the budget that is spent.
     fn spent(&self) -> f64 {
         self.work / self.budget()
     }
 
     fn budget(&self) -> f64 {
-        (ROWS_WORTH * self.price()).clamp(LEAST_WORK, self.most_work)
+        (ROWS_WORTH * self.price()).clamp(MIN_WORK, self.most_work)
     }
 
-    /// A few orders for one choice of forms.
+    /// Tries greedy orders for one choice of forms.
     fn try_forms(&mut self, forms: &[Form], trials: u64) -> Result<()> {
         let network = self.factors.network(forms, self.split, Filled::No)?;
         let graph = Graph::new(&network);
@@ -283,7 +285,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// One greedy order: the first few without noise, then shaken more and more, then less again.
+    /// The candidate of one greedy order. Its noise depends on the number of the trial; the first three have none.
     fn greedy(
         &mut self,
         forms: &[Form],
@@ -299,7 +301,7 @@ impl Search<'_> {
         self.candidate(forms, network, order, limit)
     }
 
-    /// What an order comes to, unless that is above `limit`.
+    /// The candidate of an order; `None` if its price exceeds `limit`.
     fn candidate(
         &mut self,
         forms: &[Form],
@@ -318,22 +320,22 @@ impl Search<'_> {
         }
     }
 
-    /// Spends the budget on small changes: a variable moved within the order, a rule taken apart or put together,
-    /// now and then a new order. A change for the worse is kept too as long as it is small, and how small falls
-    /// to nothing: so the search leaves the valley where it began.
+    /// Improves the plan by threshold annealing until the budget is spent. A step moves one or two variables in the
+    /// order, changes the form of a rule, or tries a new greedy order. A step that raises the price is accepted up to a
+    /// random threshold, which falls to 0.
     fn anneal(&mut self, choices: &[Vec<Form>]) -> Result<()> {
         let free: Vec<usize> = (0..choices.len()).filter(|&rule| choices[rule].len() > 1).collect();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let mut current = self.best.clone().expect("starting forms were tried");
         let mut network = self.factors.network(&current.forms, self.split, Filled::No)?;
         let n = current.order.variables.len();
-        // Changes are about one variable or rule each. A few of them improve no plan of thousands.
+        // A step changes one variable or rule. A budget of fewer steps than variables improves no large plan.
         let mut work_of_change = 0.0;
         Outline::new(&network, &current.order, f64::INFINITY, &mut work_of_change);
         if self.budget() - self.work < work_of_change * n as f64 {
             return Ok(());
         }
-        for trial in 3..3 + MOST_CHANGES * n as u64 {
+        for trial in 3..3 + MAX_CHANGES * n as u64 {
             let spent = self.spent();
             if n < 3 || spent >= 1.0 {
                 break;
@@ -349,7 +351,8 @@ impl Search<'_> {
                     let mut order = current.order.clone();
                     for _ in 0..rng.random_range(1..=2) {
                         let from = rng.random_range(0..n);
-                        let to = (from + rng.random_range(0..=2 * REACH)).saturating_sub(REACH).min(n - 1);
+                        let to =
+                            (from + rng.random_range(0..=2 * MAX_MOVE)).saturating_sub(MAX_MOVE).min(n - 1);
                         order.relocate(from, to);
                     }
                     self.candidate(&current.forms, &network, order, limit)
@@ -365,7 +368,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// One rule in its other form, its variables at a new place of the order.
+    /// The candidate with one rule in its other form, and its auxiliary variables at a new position in the order.
     fn flipped(
         &mut self,
         current: &Candidate,
@@ -374,13 +377,13 @@ impl Search<'_> {
         rng: &mut ChaCha8Rng,
     ) -> Option<Candidate> {
         let (mut forms, mut order) = (current.forms.clone(), current.order.clone());
-        forms[rule] = if forms[rule] == Form::Table { Form::Apart } else { Form::Table };
+        forms[rule] = if forms[rule] == Form::Table { Form::Decomposed } else { Form::Table };
         let network = self.factors.network(&forms, self.split, Filled::No).ok()?;
         self.work += 100.0 * network.leaves.len() as f64;
-        if forms[rule] == Form::Apart {
+        if forms[rule] == Form::Decomposed {
             let factor = &self.factors.list[rule];
             if factor.n_variables() > 1 {
-                // A whole chain of variables: a new order finds the places.
+                // The rule has several auxiliary variables. A greedy order finds positions for all of them.
                 return self.greedy(&forms, &network, &Graph::new(&network), 0, limit);
             }
             let before: usize = self.factors.list[..rule].iter().map(|factor| factor.n_variables()).sum();

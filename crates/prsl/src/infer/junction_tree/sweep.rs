@@ -1,7 +1,7 @@
-//! Runs a plan on several rows side by side.
+//! Runs a plan on several rows at the same time.
 //!
-//! Every number is a lane: one value per row. The loops over a lane are plain and of fixed length, so the
-//! compiler turns them into vector instructions, and each row's arithmetic is the same whatever its neighbors.
+//! Every table entry is an array of lanes, with one value per row. Loops over the lanes are simple and of fixed length,
+//! so the compiler vectorizes them. The arithmetic of a row does not depend on the rows in other lanes.
 
 mod backward;
 mod kernels;
@@ -16,46 +16,46 @@ use kernels::{add_product, extend, join, or, pairs, scale, sum_of_products, weig
 /// One value for each of `L` rows.
 pub(crate) type Lane<const L: usize> = [f64; L];
 
-/// Below this a table's largest entry is so small that digits of other entries may be lost: the row is done
-/// again in logarithms.
+/// Smallest largest entry of a table before scaling. Below it, other entries of the table may have underflowed, and the
+/// row is computed again in logarithms.
 const SUSPICIOUS: f64 = 1e-60;
 
 /// All tables of a plan and their derivatives, for `L` rows.
 pub(crate) struct Workspace<S, const L: usize> {
     values: Vec<Lane<L>>,
     derivatives: Vec<Lane<L>>,
-    /// Powers of two taken out of each table, and out of its derivatives.
+    /// The exponents by which each table and its derivatives are scaled, as powers of two.
     exponents: Vec<[[i32; L]; 2]>,
-    /// What each rule weighs by when silent and when fired: plain numbers in every semiring.
+    /// The weights of each rule when silent and when fired. They are plain numbers in every semiring.
     weights: Vec<[Lane<L>; 2]>,
-    /// What each rule's weights multiply in Z, up to a factor per lane: after a sweep back to all tables.
+    /// ∂Z/∂w(silent) and ∂Z/∂w(fired) of each rule, up to a factor per rule and lane. Computed for [`Back::All`].
     masses: Vec<[Lane<L>; 2]>,
-    /// Rows in which something may have underflowed.
+    /// Whether underflow may have affected ln Z or the marginals of a row.
     suspicious: [bool; L],
-    /// The same for what is known of the rules alone, after a sweep back to all tables.
+    /// Whether underflow may have affected `masses` of a row.
     suspicious_rules: [bool; L],
-    /// What underflow may have taken from each table, and from its derivatives.
+    /// Bounds on the errors by underflow of each table and of its derivatives.
     tracks: Vec<[Track<L>; 2]>,
-    /// The product of the smallest positive entries of all leaves that do not depend on the row.
+    /// The product of the smallest positive entries of all leaves that are independent of the row.
     fixed_smallest: Lane<L>,
-    /// Whether nothing can underflow in any of the rows, so that nothing has to be tracked.
+    /// Whether underflow is impossible in all rows. Then the bounds are not needed.
     calm: bool,
-    /// The most that the terms of a watched table are larger than Z, which is their sum.
+    /// The largest ratio of Σ |term| to |Z| of any watched table, where Z is the sum of the terms.
     magnitude: Lane<L>,
     semiring: std::marker::PhantomData<S>,
 }
 
-/// How far a sweep goes back.
+/// The tables whose derivatives a backward pass computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Back {
-    /// To the tables that depend on the row: enough for the marginals.
+    /// Those that depend on the row. This suffices for marginals.
     Rows,
-    /// To every table.
+    /// All tables. Agreement of rules needs them.
     All,
 }
 
 impl<S: Semiring, const L: usize> Workspace<S, L> {
-    /// Memory for a plan, its fixed tables filled in.
+    /// A workspace for a plan, with the tables computed that are independent of the row.
     pub(crate) fn new(plan: &Plan, leaves: &[Leaf], weights: &[[f64; 2]]) -> Self {
         let mut workspace = Self {
             values: vec![[S::ZERO; L]; plan.size],
@@ -75,14 +75,14 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         workspace
     }
 
-    /// Sets one rule's weights in one lane; [`Self::fill_fixed`] makes them count.
+    /// Sets one rule's weights in one lane. They take effect with the next [`Self::fill_fixed`].
     pub(crate) fn set_weights(&mut self, rule: RuleId, lane: usize, weights: [f64; 2]) {
         for (slot, weight) in self.weights[rule.index()].iter_mut().zip(weights) {
             slot[lane] = weight;
         }
     }
 
-    /// Computes every table that does not depend on the row.
+    /// Computes every table that is independent of the row.
     pub(crate) fn fill_fixed(&mut self, plan: &Plan, leaves: &[Leaf]) {
         self.fixed_smallest = [1.0; L];
         for (index, (leaf, table)) in leaves.iter().zip(&plan.tables).enumerate() {
@@ -121,7 +121,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// Notes how small the beliefs are; to be called when they are in place.
+    /// Computes the bounds of the belief leaves, and whether underflow is impossible.
     fn track_beliefs(&mut self, plan: &Plan, belief_leaves: impl Iterator<Item = usize>) {
         if !S::SCALED {
             return;
@@ -148,7 +148,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// What underflow may have taken from the result of a step.
+    /// Computes the bounds of a step's result.
     fn track_forward(&mut self, plan: &Plan, step: &Step, largest: Lane<L>, scaled: [i32; L]) {
         let lost = match step {
             Step::Join { a, b, forward, .. } => {
@@ -167,20 +167,21 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         self.keep_track(plan, (step.out(), VALUE), lost, largest, scaled);
     }
 
-    /// What underflow may have taken from sums of `n` products of the entries of two tables, or of their derivatives.
+    /// The bounds of sums of `n` products of the entries of two tables, or of their derivatives.
     fn product(&self, plan: &Plan, inputs: [(usize, usize); 2], n: usize) -> Track<L> {
         let mut tracks = inputs.map(|(table, kind)| self.tracks[table][kind]);
         let product = Track::product(&tracks[0], &tracks[1], n);
         if !product.loses().contains(&true) {
             return product;
         }
-        // The smallest entries are known by a bound, which may be too low.
+        // The bounds on the smallest entries may be too low, so these are determined.
         for (track, (table, kind)) in tracks.iter_mut().zip(inputs) {
             track.raise(&product.loses(), &underflow::smallest_of(self.entries(plan, table, kind)));
         }
         Track::product(&tracks[0], &tracks[1], n)
     }
 
+    /// Stores the bounds of a table or of its derivatives, after scaling.
     fn keep_track(
         &mut self,
         plan: &Plan,
@@ -204,7 +205,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         if kind == VALUE { self.value(table) } else { self.derivative(table) }
     }
 
-    /// The most that underflow may have taken from a product of entries of two tables: 0 where nothing did.
+    /// Bound on the error by underflow of a product of entries of two tables.
     pub(crate) fn lost(&self, [a, b]: [usize; 2], lane: usize) -> f64 {
         if self.calm || !S::SCALED {
             return 0.0;
@@ -212,7 +213,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         Track::product(&self.tracks[a][VALUE], &self.tracks[b][VALUE], 1).lost(lane)
     }
 
-    /// The same of an entry of a table times a weight.
+    /// Bound on the error by underflow of an entry of a table times a weight.
     pub(crate) fn lost_by_weight(&self, table: usize, weights: [f64; 2], lane: usize) -> f64 {
         if self.calm || !S::SCALED {
             return 0.0;
@@ -221,17 +222,17 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         Track::product(&self.tracks[table][VALUE], &weights, 1).lost(lane)
     }
 
-    /// Whether nothing can have underflowed in any lane.
+    /// Whether underflow is impossible in all lanes.
     pub(crate) fn is_calm(&self) -> bool {
         self.calm
     }
 
-    /// Whether underflow has left a derivative of a leaf its digits.
+    /// Whether a derivative of a leaf is accurate in spite of underflow.
     pub(crate) fn keeps_derivative(&self, leaf: usize, lane: usize, derivative: f64) -> bool {
         underflow::is_kept(derivative, self.tracks[leaf][DERIVATIVE].lost(lane))
     }
 
-    /// The slots of a leaf that depends on the row.
+    /// The entries of a belief leaf, to be filled.
     pub(crate) fn leaf_mut(&mut self, table: &Table) -> &mut [Lane<L>] {
         &mut self.values[table.offset..table.offset + table.size]
     }
@@ -246,27 +247,27 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         &self.derivatives[table.derivative..table.derivative + table.size]
     }
 
-    /// What each rule's weights multiply in Z: the sum over silent and over fired, up to a factor per lane.
+    /// ∂Z/∂w(silent) and ∂Z/∂w(fired) of a rule, up to a factor per lane.
     pub(crate) fn masses(&self, rule: RuleId) -> [Lane<L>; 2] {
         self.masses[rule.index()]
     }
 
-    /// Whether a row has to be done again in logarithms.
+    /// Whether a row must be computed again in logarithms.
     pub(crate) fn is_suspicious(&self, lane: usize) -> bool {
         self.suspicious[lane]
     }
 
-    /// Whether what each rule's weights multiply has to be found in logarithms.
+    /// Whether the result of [`Self::masses`] must be computed again in logarithms.
     pub(crate) fn is_suspicious_of_rules(&self, lane: usize) -> bool {
         self.suspicious_rules[lane]
     }
 
-    /// The most by which the terms of a watched table are larger than Z, which is their sum.
+    /// The largest ratio of Σ |term| to |Z| of any watched table.
     pub(crate) fn magnitude(&self) -> Lane<L> {
         self.magnitude
     }
 
-    /// Runs all steps that depend on the rows; ln Z of each lane.
+    /// Runs all steps that depend on the rows. Returns ln Z of each lane.
     pub(crate) fn collect(&mut self, plan: &Plan, belief_leaves: impl Iterator<Item = usize>) -> [f64; L] {
         self.suspicious = [false; L];
         self.track_beliefs(plan, belief_leaves);
@@ -288,7 +289,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         log_evidence
     }
 
-    /// Runs the steps backward: the derivative of Z in every table, up to a power of two per table and lane.
+    /// Runs the steps backward. Computes the derivative of Z in every table, up to a power of two per table and lane.
     pub(crate) fn distribute(&mut self, plan: &Plan, leaves: &[Leaf], back: Back) {
         self.magnitude = [1.0; L];
         self.suspicious_rules = [false; L];
@@ -307,12 +308,12 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// How far the label's own sum Σ belief · derivative is from Z, relative to it: nothing but rounding.
+    /// The relative difference between Z and a label's sum Σ belief · derivative. Without rounding it would be 0.
     pub(crate) fn inconsistency(&self, plan: &Plan, leaf: usize) -> Lane<L> {
         self.share(plan, leaf, |term| term).map(|share| (share - 1.0).abs())
     }
 
-    /// Σ value · derivative of a table's entries in terms of Z, each made into whatever `term` makes of it.
+    /// Σ term(value · derivative) over a table's entries, divided by Z.
     fn share(&self, plan: &Plan, table: usize, term: impl Fn(f64) -> f64) -> Lane<L> {
         let (root, [value, derivative]) = (plan.root_of[table], self.exponents[table]);
         let table = &plan.tables[table];
@@ -324,7 +325,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         })
     }
 
-    /// The masses of the rules that are given as tables.
+    /// Computes `masses` of the rules that are tables of the network.
     fn weigh_tables(&mut self, plan: &Plan, leaves: &[Leaf]) {
         for (leaf, table) in leaves.iter().zip(&plan.tables) {
             let Source::Rule(rule, outcomes) = &leaf.source else { continue };
@@ -339,7 +340,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// The masses of a rule whose weights are applied in a step of their own.
+    /// Computes `masses` of a rule whose weights are applied by [`Step::Weigh`].
     fn weigh_step(&mut self, plan: &Plan, input: usize, out: usize, rule: RuleId, stride: usize) {
         let values = slots(&self.values, &plan.tables[input]);
         let out = &plan.tables[out];
@@ -355,7 +356,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// Computes a step's table; the largest entry of each lane.
+    /// Computes a step's table. Returns the largest entry of each lane.
     fn forward(&mut self, plan: &Plan, step: &Step) -> Lane<L> {
         let out = &plan.tables[step.out()];
         let (before, after) = self.values.split_at_mut(out.offset);
@@ -380,7 +381,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
     }
 }
 
-/// The place of a table's exponents, and of its derivatives'.
+/// Positions of a table's values and of its derivatives in `exponents` and `tracks`.
 const VALUE: usize = 0;
 const DERIVATIVE: usize = 1;
 

@@ -1,32 +1,33 @@
-//! What underflow may have taken from the tables of a sweep.
+//! Bounds on the errors that underflow causes in the tables of a sweep.
 //!
-//! Tables are scaled so that their largest entry is near 1, but entries may lie as far apart as beliefs and rules make
-//! them, and a product of two small ones may be too small for a number. That is harmless as long as larger entries
-//! decide, and all that counts where hard rules exclude these later. So each table has a bound on the error of its entries:
+//! Tables are scaled so that their largest entry is near 1. Their other entries may be arbitrarily small, and a product
+//! of two small entries may underflow. This matters only if hard rules exclude the larger entries later. So each table
+//! has a bound on the error of its entries:
 //!
 //! ```text
 //! out = Σ a b    error(out) ≤ n (error(a) largest(b) + largest(a) error(b) + error(a) error(b) + u)             (1)
 //! ```
 //!
-//! with n terms in a sum and u the smallest normal number, which counts only where the product of the smallest positive
-//! entries of both tables is below it: otherwise nothing underflows, and a zero is a proof. An answer that is not much
-//! larger than its error is computed again in logarithms. The smallest entry of a result is at least the product of those of the
-//! inputs; where that bound becomes low, the entries are looked at.
+//! Here n is the number of terms of a sum, and u the smallest normal number. The term u is omitted if the product of
+//! the smallest positive entries of both tables is at least u. Then nothing underflows, and a zero proves
+//! impossibility. An answer that is not much larger than its error is computed again in logarithms. The smallest entry
+//! of a result is at least the product of the smallest entries of the inputs. If this bound becomes low, the smallest
+//! entry is determined.
 
 use super::sweep::Lane;
 use crate::infer::semiring::wide;
 
-/// A row in which the product of the smallest positive entries of all leaves is above this cannot underflow anywhere; the
-/// distance to the smallest number is for tables whose sums are scaled down.
+/// Smallest product of the smallest positive entries of all leaves with which underflow is impossible. The distance to
+/// the smallest normal number, 2e-308, is a margin for sums that are scaled down.
 pub(super) const CALM: f64 = 1e-270;
 
-/// Products below this lose digits: u of (1).
+/// The smallest product with full precision: u of (1).
 const SMALLEST: f64 = f64::MIN_POSITIVE;
 
-/// A bound on the smallest entry below this is replaced by the smallest entry.
+/// Smallest bound on the smallest entry that is used. Below it, the smallest entry itself is determined.
 const LOW: f64 = 1e-100;
 
-/// The largest share of a number that underflow may have taken from it.
+/// Largest relative error by underflow of an accurate number.
 const SHARE: f64 = 1e-12;
 
 /// Bounds on the entries of one table, for each lane.
@@ -35,7 +36,7 @@ pub(super) struct Track<const L: usize> {
     largest: Lane<L>,
     /// At most the smallest positive entry; infinite if there is none.
     smallest: Lane<L>,
-    /// The most that an entry may differ from what it should be because of underflow.
+    /// Bound on the error of an entry by underflow.
     lost: Lane<L>,
 }
 
@@ -47,7 +48,7 @@ impl<const L: usize> Default for Track<L> {
 }
 
 impl<const L: usize> Track<L> {
-    /// A table that is given, exactly or not.
+    /// The bounds of a leaf. Entries that are not exact have underflowed already.
     pub(super) fn of_leaf(slots: &[Lane<L>], is_exact: [bool; L]) -> Self {
         let mut largest = [0.0; L];
         for slot in slots {
@@ -57,7 +58,7 @@ impl<const L: usize> Track<L> {
         Self { largest, smallest: smallest_of(slots), lost }
     }
 
-    /// (1)
+    /// The bounds of sums of `n` products, by (1).
     pub(super) fn product(a: &Self, b: &Self, n: usize) -> Self {
         let mut product = Self::default();
         let n = n as f64;
@@ -65,29 +66,29 @@ impl<const L: usize> Track<L> {
             product.smallest[l] = a.smallest[l] * b.smallest[l];
             let inherited = a.lost[l] * b.largest[l] + b.lost[l] * a.largest[l] + a.lost[l] * b.lost[l];
             let is_touched = product.smallest[l] < SMALLEST || a.lost[l] > 0.0 || b.lost[l] > 0.0;
-            // The bound itself must not underflow.
+            // `SMALLEST` is added so that the bound itself does not underflow to 0.
             product.lost[l] = if is_touched { n * (inherited + SMALLEST) } else { 0.0 };
         }
         product
     }
 
-    /// Sums of so many entries.
+    /// The bounds of sums of `n` entries.
     pub(super) fn times(mut self, n: f64) -> Self {
         self.lost.iter_mut().for_each(|lost| *lost *= n);
         self
     }
 
-    /// In which lanes products may lose digits.
+    /// The lanes in which products may underflow.
     pub(super) fn loses(&self) -> [bool; L] {
         self.smallest.map(|smallest| smallest < SMALLEST)
     }
 
-    /// In which lanes the smallest entry should be looked at.
+    /// The lanes in which the smallest entry should be determined.
     pub(super) fn is_low(&self) -> [bool; L] {
         self.smallest.map(|smallest| smallest < LOW)
     }
 
-    /// Takes the smallest entries, now known, in some lanes.
+    /// Sets the smallest entries of some lanes.
     pub(super) fn raise(&mut self, lanes: &[bool; L], smallest: &Lane<L>) {
         for l in 0..L {
             if lanes[l] {
@@ -96,10 +97,10 @@ impl<const L: usize> Track<L> {
         }
     }
 
-    /// The same table divided by powers of two, where it had these largest entries before.
+    /// The bounds of a table with these largest entries, divided by powers of two.
     pub(super) fn scaled(mut self, largest: Lane<L>, exponents: [i32; L]) -> Self {
         for l in 0..L {
-            // 2 to the power of minus the exponent, which is at most 1000 in size.
+            // 2^−exponent. Exponents are between −1000 and 1000.
             let factor = f64::from_bits(((1023 - exponents[l]) as u64) << 52);
             self.largest[l] = largest[l] * factor;
             self.smallest[l] *= factor;
@@ -108,7 +109,7 @@ impl<const L: usize> Track<L> {
         self
     }
 
-    /// Multiplies by the smallest positive entries; by 0 where digits are lost already.
+    /// Multiplies `product` by the smallest positive entries, or by 0 in lanes with underflow.
     pub(super) fn shrink(&self, product: &mut Lane<L>) {
         for l in 0..L {
             product[l] *= if self.lost[l] > 0.0 { 0.0 } else { self.smallest[l].min(1.0) };
@@ -120,12 +121,12 @@ impl<const L: usize> Track<L> {
     }
 }
 
-/// The two weights of a rule as a table.
+/// The bounds of the two weights of a rule.
 pub(super) fn of_weights<const L: usize>(weights: &[Lane<L>; 2]) -> Track<L> {
     Track::of_leaf(weights, [true; L])
 }
 
-/// The smallest positive size of an entry, infinite if there is none.
+/// The smallest positive absolute value of an entry; infinite if there is none.
 pub(super) fn smallest_of<const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
     wide!(smallest_in(slots))
 }
@@ -142,8 +143,8 @@ fn smallest_in<const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
     smallest
 }
 
-/// Whether underflow has left a number its digits, if it may have taken `lost`. Where it took nothing, zero is a number like
-/// any other; not a number has no digits.
+/// Whether a number is accurate, if `lost` bounds its error by underflow. Zero is accurate only if `lost` is 0. NaN is
+/// not accurate unless `lost` is 0.
 pub(super) fn is_kept(number: f64, lost: f64) -> bool {
     lost == 0.0 || SHARE * number >= lost
 }

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 
 use crate::infer::factor::{Factor, Factors, Shape};
-use crate::infer::outcome::Outcome;
 use crate::infer::semiring::SumProduct;
 use crate::label::LabelId;
+use crate::outcome::Outcome;
 
 /// Maximum number of entries of a table of merged rules.
 pub(super) const MAX_TABLE: f64 = 4096.0;

@@ -223,21 +223,33 @@ impl Loopy {
         self.settings
     }
 
-    /// All marginals, the Bethe approximation of ln Z and every rule's agreement for one instance.
+    /// All marginals and the Bethe approximation of ln Z for one instance.
     ///
-    /// Agreement is P(rule holds | all other rules hold). It is computed from cavity messages, as if the rule's
-    /// labels were independent without the rule. An error means that the row is impossible, with proof. Propagation
-    /// does not detect every contradiction.
+    /// An error means that the row is impossible, with proof. Propagation does not detect every contradiction.
     pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
         let row = &instance.values(&self.model)?[..];
-        let answer = self.sum.one(row, Want::Agreement);
+        let answer = self.possible(row, Want::Marginals)?;
+        let stopped = answer.stopped;
+        let (log_evidence, marginals) = self.finished(row, answer);
+        let (model, engine) = (self.model.clone(), Engine::Loopy);
+        Ok(Posterior { model, marginals, log_evidence, engine, stopped })
+    }
+
+    /// The approximate agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence).
+    ///
+    /// It is computed from cavity messages, as if the rule's labels were independent without the rule. On trees it is
+    /// exact. Typical combinations are ignored.
+    pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
+        Ok(self.possible(&instance.values(&self.model)?, Want::Agreement)?.agreement)
+    }
+
+    /// The answer to one row, or an error if it is impossible.
+    fn possible(&self, row: &[f64], want: Want) -> Result<Answer> {
+        let answer = self.sum.one(row, want);
         if answer.log_evidence == f64::NEG_INFINITY {
             return Err(impossible(&self.model, row));
         }
-        let (stopped, agreement) = (answer.stopped, answer.agreement.clone());
-        let (log_evidence, marginals) = self.finished(row, answer);
-        let (model, engine) = (self.model.clone(), Engine::Loopy);
-        Ok(Posterior { model, marginals, log_evidence, agreement, engine, stopped })
+        Ok(answer)
     }
 
     /// All marginals and ln Z for many rows. An impossible row does not affect the others.

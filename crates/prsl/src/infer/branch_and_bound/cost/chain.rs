@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::infer::outcome::Outcome;
+use crate::outcome::Outcome;
 
 /// Maximum number of states per level in the chain of a noisy-or.
 const MAX_STATES: usize = 64;

@@ -6,11 +6,11 @@ use std::collections::BinaryHeap;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The variables that are left, smallest score first.
+/// A priority queue of the remaining variables, smallest score first.
 ///
-/// Scores are shaken by a random factor, drawn anew for each variable whenever its score changes.
+/// Each score is multiplied by a random factor, drawn again whenever the score changes.
 pub(super) struct Queue {
-    /// Priority, variable, and how often the variable had been updated: entries of former scores are passed over.
+    /// Priority, variable, and number of updates of the variable. Entries with an old number are skipped.
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// `None` for variables that have been eliminated.
     updates: Vec<Option<u32>>,
@@ -34,10 +34,10 @@ impl Queue {
         queue
     }
 
-    /// Positive floats are ordered like their bits.
+    /// The bits of the randomized score. Positive floats are ordered like their bits.
     fn priority(&mut self, score: i64) -> u64 {
-        let shaken = if self.noise > 0.0 { 1.0 + self.noise * self.rng.random::<f64>() } else { 1.0 };
-        ((score as f64 + 1.0) * shaken).to_bits()
+        let factor = if self.noise > 0.0 { 1.0 + self.noise * self.rng.random::<f64>() } else { 1.0 };
+        ((score as f64 + 1.0) * factor).to_bits()
     }
 
     pub(super) fn update(&mut self, v: usize, score: i64) {
@@ -63,7 +63,7 @@ impl Queue {
 
 /// Variables by degree, as a bucket queue.
 pub(super) struct Buckets {
-    /// Entries of former degrees are passed over.
+    /// Lists of variables. Entries with an old degree are skipped.
     of_degree: Vec<Vec<u32>>,
     degrees: Vec<Option<usize>>,
     smallest: usize,
@@ -91,7 +91,7 @@ impl Buckets {
         }
     }
 
-    /// Takes out a variable of smallest degree.
+    /// Removes a variable of smallest degree. Returns it with its degree.
     pub(super) fn pop_smallest(&mut self) -> Option<(usize, usize)> {
         while self.smallest < self.of_degree.len() {
             while let Some(v) = self.of_degree[self.smallest].pop() {
@@ -128,7 +128,7 @@ pub(super) fn common<'a>(a: &'a [u32], b: &'a [u32]) -> impl Iterator<Item = u32
     short.iter().copied().filter(|&member| contains(long, member))
 }
 
-/// About how many nanoseconds [`common`] takes.
+/// Work of [`common`], in units of about a nanosecond.
 pub(super) fn cost_of_common(a: &[u32], b: &[u32]) -> f64 {
     let (short, long) = (a.len().min(b.len()), a.len().max(b.len()));
     10.0 + short as f64 * (2.0 + (long as f64 + 1.0).log2())

@@ -10,7 +10,8 @@ pub(crate) struct At {
     pub(crate) out: u32,
 }
 
-/// All offsets of a loop over several variables, as sums of three parts: three short lists in place of one long one.
+/// The offsets of a loop over several variables. Each is a sum of one offset of each list; one list of all sums would
+/// be long.
 #[derive(Clone, Debug)]
 pub(crate) struct Loops {
     outermost: Vec<At>,
@@ -18,17 +19,18 @@ pub(crate) struct Loops {
     pub(crate) inner: Vec<At>,
 }
 
-/// A loop in the order of one table's entries, and for each of them a loop over the variables that it lacks.
+/// A loop over the entries of one table (`along`), and for each of them over the variables that it lacks (`across`).
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
     pub(crate) along: Loops,
     pub(crate) across: Vec<At>,
 }
 
-/// A loop over one table's entries whose terms depend on the states of fired variables.
+/// A loop over the entries of one table of an or. The terms of an entry depend on the states of the shared fired
+/// variables.
 ///
-/// An entry in which a shared variable is silent has one term, one in which it has fired has two. The terms of each
-/// combination of these states are listed once; `along` goes over all other variables.
+/// A silent variable gives one term, a fired one two. The terms of each combination of these states are listed once,
+/// and `along` is the loop over all other variables.
 #[derive(Clone, Debug)]
 pub(crate) struct Fan {
     pub(crate) along: Loops,
@@ -47,23 +49,23 @@ pub(crate) struct Case {
 }
 
 impl Loops {
-    /// How many numbers it takes to list the offsets.
+    /// Number of stored offsets.
     pub(super) fn n_offsets(&self) -> usize {
         self.outermost.len() + self.outer.len() + self.inner.len()
     }
 
-    /// How many offsets there are.
+    /// Number of offsets that it visits.
     pub(crate) fn len(&self) -> usize {
         self.outermost.len() * self.outer.len() * self.inner.len()
     }
 
-    /// All but the inner part of the offsets, in order.
+    /// The sums of the two outer parts of the offsets, in order.
     #[inline]
     pub(crate) fn outer(&self) -> impl Iterator<Item = At> + '_ {
         self.outermost.iter().flat_map(|x| self.outer.iter().map(move |y| x.plus(y)))
     }
 
-    /// The loop over all combinations of the digits, the last fastest.
+    /// The loop over all combinations of the digits. The last digit changes fastest.
     pub(super) fn new(digits: &[Vec<At>]) -> Self {
         const INNER: usize = 256;
         const OUTER: usize = 4096;
@@ -86,16 +88,16 @@ impl Loops {
 }
 
 impl Fan {
-    /// The loop over a table's entries. `fired` has the transitions of each shared fired variable, `across` the variables
-    /// that the table lacks; `target` is the offset in the table itself.
+    /// The loop over a table's entries. `fired` holds the terms of each shared fired variable, `across` the variables
+    /// that the table lacks. `target` selects the offset in the table itself.
     pub(super) fn new(
         along: Vec<Vec<At>>,
         fired: &[Vec<At>],
         across: Vec<At>,
         target: fn(&At) -> u32,
     ) -> Self {
-        /// The most fired variables whose states are listed as cases, with up to 3⁴ terms for each of `across`. The lists
-        /// grow faster than the tables do, so the rest is looped over.
+        /// Largest number of fired variables whose states are listed as cases, with up to 3⁴ terms for each of
+        /// `across`. The lists grow faster than the tables, so other variables are looped over.
         const MOST_CASED: usize = 4;
         let (looped, cased) = fired.split_at(fired.len().saturating_sub(MOST_CASED));
         let mut cases = vec![(0, across)];
@@ -125,12 +127,12 @@ impl Fan {
         fan
     }
 
-    /// How many terms there are at most in all entries together.
+    /// Upper bound on the number of terms of all entries together.
     pub(crate) fn len(&self) -> usize {
         self.along.len() * self.terms.len()
     }
 
-    /// As many offsets as take the memory of this loop.
+    /// Memory of this loop, in units of one offset.
     pub(super) fn n_offsets(&self) -> usize {
         let itself = size_of::<Self>() + size_of_val(&self.cases[..]);
         self.along.n_offsets() + self.terms.len() + itself.div_ceil(size_of::<At>())
@@ -154,7 +156,7 @@ pub(super) fn combinations(digits: &[Vec<At>]) -> Vec<At> {
 mod tests {
     use super::*;
 
-    /// A fired variable of these strides, as an or has it: silent and silent, silent and fired, fired and either.
+    /// The terms of a fired variable in an or: silent and silent, silent and fired, fired and either.
     fn transitions(a: u32, b: u32, out: u32) -> Vec<At> {
         vec![At::default(), At { a: 0, b, out }, At { a, b: 2 * b, out }]
     }

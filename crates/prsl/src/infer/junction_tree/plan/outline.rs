@@ -1,4 +1,4 @@
-//! The steps of a plan before their offsets are worked out: enough to know the cost.
+//! The outline of a plan: its tables and joins without offsets. It suffices to know the cost.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,7 +8,7 @@ use super::super::network::{Kind, Network, Source, Variable};
 use super::super::order::Order;
 use super::Cost;
 
-/// The steps before their offsets are worked out: enough to know the cost.
+/// The tables and joins of a plan, without offsets.
 #[derive(Clone)]
 pub(crate) struct Outline {
     pub(super) tables: Vec<OutlineTable>,
@@ -16,9 +16,9 @@ pub(crate) struct Outline {
     pub(super) variables: Vec<u32>,
     pub(super) joins: Vec<(usize, usize)>,
     pub(crate) cost: Cost,
-    /// Memory for the variables of a join.
+    /// Buffer for the variables of a join.
     kept: Vec<u32>,
-    /// About how many nanoseconds it took to find.
+    /// Work to construct it, in units of about a nanosecond.
     work: f64,
 }
 
@@ -30,16 +30,16 @@ pub(super) struct OutlineTable {
     pub(super) fixed: bool,
 }
 
-/// What joining two tables comes to.
+/// The size and the cost of a join.
 struct Joined {
     size: f64,
     work: f64,
-    /// How many fired variables end: the smaller table is weighed for each.
+    /// Number of fired variables that are summed out. Each takes a weighed copy of the smaller table.
     n_weighed: usize,
 }
 
 impl Outline {
-    /// The contractions that an elimination order leads to; `None` as soon as they cost more than `limit`.
+    /// The outline of an elimination order; `None` if its price exceeds `limit`.
     ///
     /// The running time is added to `work`, in units of about a nanosecond.
     pub(crate) fn new(network: &Network, order: &Order, limit: f64, work: &mut f64) -> Option<Self> {
@@ -57,7 +57,7 @@ impl Outline {
         is_within.then_some(outline)
     }
 
-    /// The contractions of these joins: pairs of tables, leaves first and then the results in order.
+    /// The outline of a list of joins. Tables are numbered: first the leaves, then the results in order.
     pub(crate) fn of_joins(network: &Network, joins: &[(usize, usize)]) -> Self {
         let (mut outline, mut users) = Self::of_leaves(network);
         for &(a, b) in joins {
@@ -68,7 +68,7 @@ impl Outline {
         outline
     }
 
-    /// The leaves alone, and the tables that have each variable.
+    /// An outline without joins, and the tables of each variable.
     fn of_leaves(network: &Network) -> (Self, Users) {
         let mut outline = Self {
             tables: Vec::with_capacity(2 * network.leaves.len()),
@@ -95,7 +95,7 @@ impl Outline {
         &self.variables[self.tables[table].variables.clone()]
     }
 
-    /// For every table its variables, whether it is the same for every row, and the tables that it is joined from.
+    /// For every table: its variables, whether it is independent of the row, and the two tables that it is joined from.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (&[u32], bool, Option<(usize, usize)>)> {
         let n_leaves = self.tables.len() - self.joins.len();
         let children = (0..n_leaves).map(|_| None).chain(self.joins.iter().copied().map(Some));
@@ -105,7 +105,7 @@ impl Outline {
             .map(|(table, children)| (&self.variables[table.variables.clone()], table.fixed, children))
     }
 
-    /// The variables that meet a row: a table that depends on the row has them.
+    /// Whether each variable occurs in a table that depends on the row.
     pub(crate) fn meet_a_row(&self, n_variables: usize) -> Vec<bool> {
         let mut meet = vec![false; n_variables];
         for table in self.tables.iter().filter(|table| !table.fixed) {
@@ -116,7 +116,7 @@ impl Outline {
         meet
     }
 
-    /// Adds a table whose variables are the last ones of the list.
+    /// Adds a table. Its variables are those in the list from `start`.
     fn add(&mut self, start: usize, size: f64, fixed: bool, users: &mut Users) -> usize {
         let variables = start..self.variables.len();
         self.variables[variables.clone()].iter().for_each(|&v| users.add(v, self.tables.len()));
@@ -124,8 +124,8 @@ impl Outline {
         self.tables.len() - 1
     }
 
-    /// Joins the tables that have `variable` until it is summed out; `false` if that costs more than `limit`. `bucket` is
-    /// memory to work with.
+    /// Joins the tables with `variable` until it is summed out. Returns `false` if the price exceeds `limit`. `bucket`
+    /// is a buffer.
     fn eliminate(
         &mut self,
         network: &Network,
@@ -134,16 +134,16 @@ impl Outline {
         bucket: &mut Vec<usize>,
         limit: f64,
     ) -> bool {
-        // The cheapest pair is among the small tables; all pairs of a long list would take too long.
-        const PROMISING: usize = 8;
+        // Number of tables whose pairs are compared, smallest first. Comparing all pairs of a long list takes too long.
+        const N_COMPARED: usize = 8;
         users.collect(variable, bucket);
         let by_size = |outline: &Self, table: usize| Reverse((outline.tables[table].size.to_bits(), table));
         let mut larger = BinaryHeap::new();
         while users.counts[variable] > 1 {
-            if bucket.len() > PROMISING {
+            if bucket.len() > N_COMPARED {
                 larger.extend(bucket.drain(..).map(|table| by_size(self, table)));
             }
-            while bucket.len() < PROMISING
+            while bucket.len() < N_COMPARED
                 && let Some(Reverse((_, table))) = larger.pop()
             {
                 bucket.push(table);
@@ -155,7 +155,7 @@ impl Outline {
             }
             bucket.retain(|&table| table != a && table != b);
             if users.counts[variable] > 0 {
-                // Where some tables are left out, it is compared with them by its size.
+                // If there are more tables than are compared, the result is sorted among them by its size.
                 match larger.is_empty() {
                     true => bucket.push(joined),
                     false => {
@@ -167,7 +167,7 @@ impl Outline {
         true
     }
 
-    /// The two tables whose join is smallest, and of these the one with the least work.
+    /// The two tables whose join has the smallest result, and the least work among equals.
     fn cheapest_pair(&mut self, network: &Network, bucket: &[usize], users: &Users) -> (usize, usize) {
         let mut best = ((f64::INFINITY, f64::INFINITY), (bucket[0], bucket[1]));
         for (index, &a) in bucket.iter().enumerate() {
@@ -191,7 +191,7 @@ impl Outline {
         self.work += 100.0 + 10.0 * kept.len() as f64;
         self.cost.entries +=
             joined.size + joined.n_weighed as f64 * self.tables[a].size.min(self.tables[b].size);
-        // Forward once, backward twice: for each of the two tables.
+        // One pass forward, and one backward for each of the two tables.
         self.cost.multiply_adds += if fixed { 0.0 } else { 3.0 * joined.work };
         for table in [a, b] {
             users.remove(table, &self.variables[self.tables[table].variables.clone()]);
@@ -202,12 +202,12 @@ impl Outline {
         self.add(start, joined.size, fixed, users)
     }
 
-    /// The joins in an order in which results are used soon after they were computed, and the tables that are left.
+    /// The joins in depth-first order, which uses results soon after they are computed, and the roots.
     pub(super) fn depth_first(&self, n_leaves: usize) -> (Vec<usize>, Vec<usize>) {
         let mut used = vec![false; self.tables.len()];
         self.joins.iter().for_each(|&(a, b)| (used[a], used[b]) = (true, true));
         let roots: Vec<usize> = (0..used.len()).filter(|&table| !used[table]).collect();
-        // Parents first, the larger side last: read backward, the larger side is computed first.
+        // Parents first, the larger child last. The order is reversed below.
         let mut order = Vec::with_capacity(self.joins.len());
         let mut stack = roots.clone();
         while let Some(table) = stack.pop() {
@@ -222,7 +222,7 @@ impl Outline {
         (order, roots)
     }
 
-    /// What joining two tables comes to; `keep` is told the variables of the result, ascending.
+    /// The size and the cost of a join. Calls `keep` with the variables of the result, ascending.
     fn joined(
         &self,
         network: &Network,
@@ -258,13 +258,13 @@ impl Outline {
     }
 }
 
-/// The tables that have each variable, as linked lists in one allocation.
+/// The tables of each variable, as linked lists in one allocation.
 struct Users {
     /// The last link of each variable's list, or [`NO_LINK`].
     last: Vec<u32>,
-    /// A table, and the link before it. Tables that have been joined since stay in the lists.
+    /// A table, and the previous link. Tables stay in the lists after they are joined.
     links: Vec<(u32, u32)>,
-    /// How many tables have each variable now.
+    /// Number of tables of each variable that are not joined yet.
     counts: Vec<u32>,
     is_joined: Vec<bool>,
 }
@@ -293,7 +293,7 @@ impl Users {
         variables.iter().for_each(|&variable| self.counts[variable as usize] -= 1);
     }
 
-    /// Collects the tables that have a variable now, ascending.
+    /// Collects the tables of a variable that are not joined yet, ascending.
     fn collect(&self, variable: usize, tables: &mut Vec<usize>) {
         tables.clear();
         let mut link = self.last[variable];

@@ -1,7 +1,10 @@
 use super::*;
 use crate::infer::enumeration::Enumeration;
 use crate::infer::junction_tree::JunctionTree;
-use crate::infer::semiring::SumProduct;
+use crate::infer::junction_tree::compilation::Compilation;
+use crate::infer::junction_tree::network::Split;
+use crate::infer::limits::Limits;
+use crate::infer::semiring::{Aim, SumProduct};
 use crate::simulate::Simulation;
 
 fn simulated(n_labels: usize, seed: u64) -> (Model, BeliefMatrix) {

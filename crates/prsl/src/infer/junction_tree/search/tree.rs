@@ -1,9 +1,9 @@
-//! Reconfigures a contraction tree: which tables are joined first, beyond what any elimination order gives.
+//! Reconfigures a contraction tree by simulated annealing. It finds trees that no elimination order gives.
 //!
-//! Three neighboring tables may be joined in three orders, (a b) c, (a c) b and (b c) a. Changing one into another
-//! replaces a single table and changes nothing above it, so a change takes some nanoseconds to price. Simulated
-//! annealing over these changes follows Kourtis et al., "Hyper-optimized tensor network contraction" (2021), in
-//! spirit; work is counted, so that the same model always gets the same tree.
+//! Three neighboring tables can be joined in three orders: (a b) c, (a c) b and (b c) a. A change of this order
+//! replaces one table and nothing above it, so its price takes nanoseconds to compute. The method is similar to Gray
+//! and Kourtis, "Hyper-optimized tensor network contraction" (2021). Work is counted, so that the same model always
+//! gets the same tree.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -12,18 +12,19 @@ use super::super::network::{Kind, Network};
 use super::super::plan::Outline;
 use crate::infer::semiring::wide;
 
-/// Temperatures at the start and at the end of each run, as relative changes of the price. Cold runs keep what the
-/// elimination order has gained, hot ones find trees that are unlike it. On 40-label models each of the three was the
-/// best of some plan.
+/// Temperatures at the start and at the end of each run, as relative changes of the price. Cold runs stay close to the
+/// elimination order, hot runs find other trees. On 40-label models, each of the three was the best for some plan.
 const TEMPERATURES: [[f64; 2]; 3] = [[0.01, 1e-4], [0.03, 1e-4], [0.1, 1e-4]];
 
-/// A tree may have more entries than its elimination order if they are not more than these: 8 MiB a row.
+/// Number of entries that any tree may have: 8 MiB per row. A larger tree must not have more entries than that of the
+/// elimination order.
 const FEW_ENTRIES: f64 = (1u64 << 20) as f64;
 
-/// Changes at one temperature: enough that computing it does not count.
+/// Number of changes per temperature. With so many, the time to compute the temperature is negligible.
 const ROUND: usize = 256;
 
-/// The cheapest outline that is found within the budget; `None` if none is cheaper than `outline` and fits where it fits.
+/// Returns the cheapest outline that is found within the budget; `None` if none is cheaper than `outline` without being
+/// larger.
 ///
 /// The running time is added to `work`, in units of about a nanosecond.
 pub(super) fn reconfigured(
@@ -37,7 +38,7 @@ pub(super) fn reconfigured(
         2 => Tree::<2>::new(network, outline).best(network, outline, budget, work),
         3..=4 => Tree::<4>::new(network, outline).best(network, outline, budget, work),
         5..=8 => Tree::<8>::new(network, outline).best(network, outline, budget, work),
-        // Plans of so many variables leave no budget for changes.
+        // The budget of larger plans is too small for changes.
         _ => None,
     }
 }
@@ -45,15 +46,15 @@ pub(super) fn reconfigured(
 /// A set of variables.
 type Scope<const W: usize> = [u64; W];
 
-/// A contraction tree, its tables in the order of the outline: leaves first, children before their parents at the start.
+/// A contraction tree. Leaves come first. Children precede their parents at the start, but not after changes.
 #[derive(Clone)]
 struct Tree<const W: usize> {
     nodes: Vec<Node<W>>,
     n_leaves: usize,
-    /// The variables of each number of states, and the powers of that number.
+    /// For each number of states: the variables with so many states, and the powers of the number.
     sizes: Vec<(Scope<W>, Vec<f64>)>,
     fired: Scope<W>,
-    /// Powers of 3/2: the share of products that two tables with a fired variable take more than others.
+    /// Powers of 3/2. A shared fired variable takes three products instead of two.
     repeated: Vec<f64>,
 }
 
@@ -61,17 +62,17 @@ struct Tree<const W: usize> {
 struct Node<const W: usize> {
     scope: Scope<W>,
     size: f64,
-    /// What joining the children takes; 0 for leaves.
+    /// The price of joining the children; 0 for leaves.
     price: f64,
     children: [u32; 2],
     fixed: bool,
 }
 
-/// Three tables under one node: the children of its first child, and its other child.
+/// Three tables below one node: the two children of one child, and the other child.
 struct Triple {
     parent: usize,
     child: usize,
-    /// Joined first now.
+    /// The tables that are joined first before the change.
     pair: [usize; 2],
     other: usize,
 }
@@ -123,7 +124,7 @@ impl<const W: usize> Tree<W> {
         size
     }
 
-    /// The table that two tables are joined into, as [`Outline`] prices it.
+    /// The join of two tables, with the price that [`Outline`] gives it.
     #[inline(always)]
     fn joined(&self, a: usize, b: usize, scope: Scope<W>) -> Node<W> {
         let (x, y) = (&self.nodes[a], &self.nodes[b]);
@@ -140,10 +141,10 @@ impl<const W: usize> Tree<W> {
         Node { scope, size, price, children: [a as u32, b as u32], fixed }
     }
 
-    /// The cheapest outline of all runs that is cheaper than the one at the start, and not larger.
+    /// The cheapest outline of all runs; `None` if none is cheaper than `outline` without being larger.
     fn best(self, network: &Network, outline: &Outline, budget: f64, work: &mut f64) -> Option<Outline> {
         let n_joins = self.nodes.len() - self.n_leaves;
-        // Nanoseconds that one change takes, as measured.
+        // A change was measured to take this many nanoseconds.
         let work_of_round = ROUND as f64 * (40.0 + 6.0 * (W * self.sizes.len()) as f64);
         let n_rounds = (budget / TEMPERATURES.len() as f64 / work_of_round) as usize;
         if n_joins < 2 || n_rounds * ROUND < n_joins {
@@ -177,12 +178,12 @@ impl<const W: usize> Tree<W> {
         }
     }
 
-    /// Tries one change, and keeps it if it is cheaper, or not much dearer.
+    /// Tries one change. Accepts it if it lowers the price, and otherwise with the probability of simulated annealing.
     #[inline(always)]
     fn change(&mut self, rng: &mut ChaCha8Rng, temperature: f64, price: &mut f64) {
         let Some(triple) = self.triple(rng.random::<u64>()) else { return };
         let Triple { parent, child, pair: [a, b], other } = triple;
-        // What is left of (a, c): variables that b has, or that go on above.
+        // The join of a and the other keeps the variables that occur in b or above the parent.
         let above = or(&self.nodes[parent].scope, &self.nodes[b].scope);
         let scope = and(&or(&self.nodes[a].scope, &self.nodes[other].scope), &above);
         let new_child = self.joined(a, other, scope);
@@ -197,7 +198,7 @@ impl<const W: usize> Tree<W> {
         }
     }
 
-    /// Three neighboring tables, drawn by random bits; `None` where there are no three.
+    /// Selects three neighboring tables by random bits; `None` if the selected node has only leaves as children.
     #[inline(always)]
     fn triple(&self, bits: u64) -> Option<Triple> {
         let n_joins = (self.nodes.len() - self.n_leaves) as u64;
@@ -270,7 +271,7 @@ mod tests {
     use crate::infer::factor::Factors;
     use crate::simulate::Simulation;
 
-    /// Networks of the paper's models with both ways to take rules apart, and a greedy outline of each.
+    /// Networks of the paper's models with both decompositions, and a greedy outline of each.
     fn outlines() -> Vec<(Network, Outline)> {
         let mut outlines = Vec::new();
         for (seed, n_labels) in [(1, 5), (2, 12), (3, 20), (4, 30)] {
@@ -279,7 +280,7 @@ mod tests {
             let factors = Factors::new(&model);
             let form = |factor: &crate::infer::factor::Factor| match factor.n_variables() {
                 0 => Form::Table,
-                _ => Form::Apart,
+                _ => Form::Decomposed,
             };
             let forms: Vec<Form> = factors.list.iter().map(form).collect();
             for split in [Split::Signed, Split::Or] {

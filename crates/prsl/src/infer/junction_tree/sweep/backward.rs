@@ -1,4 +1,4 @@
-//! The sweep back: the derivatives in a step's inputs from that in its result.
+//! The backward pass: the derivatives in a step's inputs, computed from that in its result.
 
 use super::super::plan::{Plan, Step, Table};
 use super::super::underflow::{self, Track};
@@ -29,8 +29,8 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 let [d_out, d_in] = self
                     .derivatives
                     .get_disjoint_mut([room(plan, step.out()), room(plan, *input)])
-                    .expect("a step's derivatives have rooms of their own");
-                // The matrix of the weights is symmetric: backward is forward.
+                    .expect("derivatives of one step do not overlap");
+                // The matrix of the weights is symmetric, so the backward step is the forward step.
                 let largest = weigh::<S, L>(d_out, d_in, &self.weights[rule.index()], *stride);
                 self.exponents[*input][DERIVATIVE] = self.exponents[step.out()][DERIVATIVE];
                 if S::SCALED && !self.calm {
@@ -43,7 +43,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 let [d_out, d_in] = self
                     .derivatives
                     .get_disjoint_mut([room(plan, step.out()), room(plan, *input)])
-                    .expect("a step's derivatives have rooms of their own");
+                    .expect("derivatives of one step do not overlap");
                 extend_back::<S, L>(d_out, d_in, *stride);
                 self.exponents[*input][DERIVATIVE] = self.exponents[step.out()][DERIVATIVE];
                 if S::SCALED && !self.calm {
@@ -55,13 +55,13 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// The derivatives in the two tables of a join, those that are wanted; the largest of each.
+    /// Computes the wanted derivatives in the two tables of a join. Returns the largest entry of each.
     fn join_back(&mut self, plan: &Plan, step: &Step, [a, b]: [usize; 2], wanted: [bool; 2]) -> [Lane<L>; 2] {
         let values = [slots(&self.values, &plan.tables[a]), slots(&self.values, &plan.tables[b])];
         let [d_out, d_a, d_b] = self
             .derivatives
             .get_disjoint_mut([room(plan, step.out()), room(plan, a), room(plan, b)])
-            .expect("a step's derivatives have rooms of their own");
+            .expect("derivatives of one step do not overlap");
         match step {
             Step::Join { backward, .. } => join_back::<S, L>(d_out, values, [d_a, d_b], backward, wanted),
             Step::Or { backward, .. } => or_back::<S, L>(d_out, values, [d_a, d_b], backward, wanted),
@@ -69,10 +69,10 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// Scales the derivatives in one of two joined tables, and keeps what underflow may have taken from them.
+    /// Scales the derivatives in one of two joined tables, and computes their bounds.
     fn keep_derivative(&mut self, plan: &Plan, step: &Step, [this, other]: [usize; 2], largest: Lane<L>) {
         let exponent = self.exponents[step.out()][DERIVATIVE];
-        // The marginals do not depend on tables that are the same for every row.
+        // Derivatives in tables that are independent of the row affect agreement, but no marginal.
         let suspicious = match plan.tables[this].fixed {
             true => &mut self.suspicious_rules,
             false => &mut self.suspicious,
@@ -90,18 +90,18 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         }
     }
 
-    /// Notes how much larger than Z the terms of a watched table are.
+    /// Updates the largest ratio of Σ |term| to |Z| with a watched table.
     fn watch(&mut self, plan: &Plan, table: usize) {
         let share = self.share(plan, table, f64::abs);
         for l in 0..L {
-            // Not a number counts as large.
+            // NaN counts as infinite.
             let share = if share[l].is_nan() { f64::INFINITY } else { share[l].abs() };
             self.magnitude[l] = self.magnitude[l].max(share);
         }
     }
 }
 
-/// Where a table's derivatives are.
+/// The range of a table's derivatives.
 fn room(plan: &Plan, table: usize) -> std::ops::Range<usize> {
     let Table { derivative, size, .. } = plan.tables[table];
     derivative..derivative + size

@@ -12,7 +12,7 @@ pub(super) fn add_product<S: Semiring, const L: usize>(sum: &mut Lane<L>, x: &La
     }
 }
 
-/// The larger size of each lane.
+/// Updates the largest absolute value of each lane.
 #[inline(always)]
 fn widen<S: Semiring, const L: usize>(largest: &mut Lane<L>, x: &Lane<L>) {
     if S::SCALED {
@@ -35,7 +35,7 @@ fn largest_in<S: Semiring, const L: usize>(slots: &[Lane<L>]) -> Lane<L> {
     largest
 }
 
-/// Σ a b over the entries of two tables, each term made into whatever `term` makes of it.
+/// Σ term(a b) over the entries of two tables.
 #[inline(never)]
 pub(super) fn sum_of_products<const L: usize>(
     a: &[Lane<L>],
@@ -53,7 +53,7 @@ pub(super) fn sum_of_products<const L: usize>(
     })
 }
 
-/// out[k] = Σ_s a[k, s] b[k, s]; the largest entry of each lane. Short sums are written out by the compiler.
+/// out[k] = Σ_s a[k, s] b[k, s]. Returns the largest entry of each lane. The compiler unrolls short sums.
 pub(super) fn join<S: Semiring, const L: usize>(
     a: &[Lane<L>],
     b: &[Lane<L>],
@@ -105,8 +105,8 @@ fn join_in<S: Semiring, const L: usize>(
     largest
 }
 
-/// The derivatives of a join, d_a[k, s] = Σ d[k] b[k, s] and the same for b, those that are wanted; the largest of
-/// each. `a` is the larger table and gone through in order.
+/// The wanted derivatives of a join: d_a[k, s] = Σ d[k] b[k, s], and likewise for b. Returns the largest of each. `a`
+/// is the larger table, and its entries are visited in order.
 pub(super) fn join_back<S: Semiring, const L: usize>(
     d: &[Lane<L>],
     values: [&[Lane<L>]; 2],
@@ -184,7 +184,7 @@ fn join_back_in<S: Semiring, const L: usize, const A: bool, const B: bool>(
     [largest, if B { largest_in::<S, L>(d_b) } else { largest }]
 }
 
-/// [`join`] where shared fired variables stay; the largest entry of each lane.
+/// A [`join`] with shared fired variables that remain. Returns the largest entry of each lane.
 #[inline(never)]
 pub(super) fn or<S: Semiring, const L: usize>(
     a: &[Lane<L>],
@@ -216,7 +216,7 @@ fn or_in<S: Semiring, const L: usize>(
                 for p in &fan.terms[case.terms.clone()] {
                     add_product::<S, L>(&mut sum, &a[p.a as usize], &b[p.b as usize]);
                 }
-                // Nothing is negative, so no sum on the way is larger than the last.
+                // No term is negative, so the last partial sum is the largest.
                 widen::<S, L>(&mut largest, &sum);
                 *slot = sum;
             }
@@ -225,7 +225,7 @@ fn or_in<S: Semiring, const L: usize>(
     largest
 }
 
-/// The derivatives of [`or`] in its tables, those that are wanted; the largest of each.
+/// The wanted derivatives of [`or`]. Returns the largest of each.
 pub(super) fn or_back<S: Semiring, const L: usize>(
     d: &[Lane<L>],
     values: [&[Lane<L>]; 2],
@@ -291,7 +291,8 @@ fn or_back_loop<S: Semiring, const L: usize, const A: bool, const B: bool>(
     [largest, if B { largest_in::<S, L>(d_b) } else { largest }]
 }
 
-/// Applies the weights of a fired variable, see [`Step::Weigh`](super::Step::Weigh); the largest entry of each lane.
+/// Applies the weights of a fired variable, see [`Step::Weigh`](super::Step::Weigh). Returns the largest entry of each
+/// lane.
 #[inline(never)]
 pub(super) fn weigh<S: Semiring, const L: usize>(
     input: &[Lane<L>],
@@ -328,7 +329,7 @@ fn weigh_in<S: Semiring, const L: usize>(
     largest
 }
 
-/// Adds the state "either", see [`Step::Extend`](super::Step::Extend); the largest entry of each lane.
+/// Adds the state "either", see [`Step::Extend`](super::Step::Extend). Returns the largest entry of each lane.
 #[inline(never)]
 pub(super) fn extend<S: Semiring, const L: usize>(
     input: &[Lane<L>],
@@ -359,7 +360,7 @@ fn extend_in<S: Semiring, const L: usize>(input: &[Lane<L>], out: &mut [Lane<L>]
     largest
 }
 
-/// The derivative of [`extend`]: "either" counts for both states.
+/// The derivative of [`extend`]. That of "either" is added to both states.
 #[inline(never)]
 pub(super) fn extend_back<S: Semiring, const L: usize>(
     result: &[Lane<L>],
@@ -387,8 +388,8 @@ pub(super) fn pairs(size: usize, stride: usize) -> impl Iterator<Item = usize> {
     (0..size).step_by(2 * stride).flat_map(move |start| start..start + stride)
 }
 
-/// Multiplies each lane by the power of two that brings its largest entry near 1, and says which. Powers of two
-/// change no digit.
+/// Multiplies each lane by the power of two that brings its largest entry near 1, and returns the exponents. Powers of
+/// two cause no rounding.
 pub(super) fn scale<S: Semiring, const L: usize>(
     slots: &mut [Lane<L>],
     largest: Lane<L>,
@@ -401,7 +402,7 @@ pub(super) fn scale<S: Semiring, const L: usize>(
     let mut factors = [1.0; L];
     for l in 0..L {
         suspicious[l] |= largest[l] < SUSPICIOUS;
-        // The exponent as the bits have it; zero stays zero.
+        // The exponent field of the float. Zero stays zero.
         let exponent = ((largest[l].to_bits() >> 52) & 0x7ff) as i32 - 1023;
         if largest[l] > 0.0 && !(-40..=40).contains(&exponent) {
             exponents[l] = exponent.clamp(-1000, 1000);

@@ -1,6 +1,5 @@
 //! The outcome of a rule under one assignment: silent or fired.
 
-use super::semiring::Semiring;
 use crate::log_space::log_add_exp;
 
 /// Products below this may have lost digits: they are close to the smallest normal number, 2e-308.
@@ -35,24 +34,14 @@ impl Outcome {
         if fired { Self { silent: 0.0, fired: 1.0 } } else { Self { silent: 1.0, fired: 0.0 } }
     }
 
-    /// Silent and fired as elements of a semiring. Linear elements may underflow, see [`Self::is_exact`].
-    pub(crate) fn elements<S: Semiring>(self) -> [f64; 2] {
-        let silent = match self.silent {
-            log if log < 0.0 && S::SCALED => log.exp(),
-            log if log < 0.0 => log,
-            silent => S::element(silent),
-        };
-        [silent, S::element(self.fired)]
+    /// Silent and fired as probabilities. A small silence may underflow, see [`Self::is_exact`].
+    pub(crate) fn probabilities(self) -> [f64; 2] {
+        [if self.silent < 0.0 { self.silent.exp() } else { self.silent }, self.fired]
     }
 
-    /// w(silent) Q + w(fired) (1 − Q) as an element of a semiring. It is a sum even if the semiring takes maxima,
-    /// because it is the weight of one assignment.
-    pub(crate) fn weigh<S: Semiring>(self, [silent, fired]: [f64; 2]) -> f64 {
-        if !S::SCALED {
-            return self.log_weight([silent, fired]);
-        }
-        let [q_silent, q_fired] = self.elements::<S>();
-        silent * q_silent + fired * q_fired
+    /// The logarithms of silent and fired, without underflow.
+    pub(crate) fn logarithms(self) -> [f64; 2] {
+        [if self.silent < 0.0 { self.silent } else { self.silent.ln() }, self.fired.ln()]
     }
 
     /// ln (w(silent) Q + w(fired) (1 − Q)).
@@ -60,11 +49,11 @@ impl Outcome {
         if self.is_exact(weights) {
             return (weights[0] * self.silent + weights[1] * self.fired).ln();
         }
-        let log_silent = if self.silent < 0.0 { self.silent } else { self.silent.ln() };
-        log_add_exp(weights[0].ln() + log_silent, weights[1].ln() + self.fired.ln())
+        let [log_silent, log_fired] = self.logarithms();
+        log_add_exp(weights[0].ln() + log_silent, weights[1].ln() + log_fired)
     }
 
-    /// Whether [`Self::weigh`] loses no digits to underflow with these weights.
+    /// Whether the weight in plain numbers loses no digits to underflow with these weights.
     pub(crate) fn is_exact(self, weights: [f64; 2]) -> bool {
         let is_safe = |weight: f64, q: f64| weight == 0.0 || q == 0.0 || (weight * q).abs() >= SMALLEST;
         if self.silent < 0.0 && weights[0] > 0.0 {
@@ -114,14 +103,12 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::infer::semiring::{LogSumProduct, SumProduct};
 
     #[test]
     fn a_silence_below_every_number_keeps_its_logarithm() {
         let outcome = Outcome::new([0.0, 1.0], || -921.0);
         assert_eq!(outcome.log_weight([1.0, 0.0]), -921.0);
-        assert_eq!(outcome.weigh::<LogSumProduct>([1.0, 0.0]), -921.0);
-        assert_eq!(outcome.weigh::<SumProduct>([1.0, 0.0]), 0.0);
+        assert_eq!(outcome.probabilities(), [0.0, 1.0]);
         assert!(!outcome.is_exact([1.0, 0.0]) && !outcome.is_exact([1.0, 1.0]));
         assert!(outcome.is_exact([0.0, 1.0]));
         assert_eq!(Outcome::new([0.0, 1.0], || f64::NEG_INFINITY), Outcome::of(true));
