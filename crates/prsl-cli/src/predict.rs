@@ -1,4 +1,4 @@
-//! `prsl predict`: what the beliefs become under the rules.
+//! `prsl predict`: posteriors given beliefs and rules.
 
 mod run;
 

@@ -1,8 +1,8 @@
 //! Positions for the nodes of a graph: connected nodes are close, and no two overlap.
 //!
-//! Nodes repel each other and edges attract their ends, as in Fruchterman and Reingold ("Graph drawing by
-//! force-directed placement", 1991), while the steps get shorter; then boxes that still overlap are pushed apart. Nothing is
-//! random, so the same graph always gets the same picture.
+//! Nodes repel each other, edges attract their ends, and steps get shorter, as in Fruchterman and Reingold ("Graph
+//! drawing by force-directed placement", 1991). Then overlapping boxes are moved apart. There is no randomness, so the
+//! same graph always gets the same picture.
 
 /// A node: the size of its box.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +53,7 @@ fn place_tied(boxes: &[Box2], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     places
 }
 
-/// Rows about as wide as the existing picture.
+/// Places unconnected nodes in rows that are about as wide as the existing picture.
 fn place_in_rows(places: &mut [(f64, f64)], boxes: &[Box2], there: &[usize], loose: &[usize]) {
     let ends = |node: &usize| {
         (places[*node].0 - boxes[*node].width / 2.0, places[*node].0 + boxes[*node].width / 2.0)
@@ -72,7 +72,7 @@ fn place_in_rows(places: &mut [(f64, f64)], boxes: &[Box2], there: &[usize], loo
     }
 }
 
-/// A circle with the nodes in the order of a traversal of the graph.
+/// Initial positions: a circle, in the order of a traversal of the graph.
 fn start(n_nodes: usize, edges: &[(usize, usize)], distance: f64) -> Vec<(f64, f64)> {
     let mut neighbors = vec![Vec::new(); n_nodes];
     for &(a, b) in edges {

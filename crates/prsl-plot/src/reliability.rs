@@ -5,7 +5,8 @@ use prsl::metrics::Reliability;
 use crate::axis::Axis;
 use crate::svg::{Anchor, Svg, series};
 
-/// Predicted probabilities against observed frequencies: calibrated predictions lie on the diagonal. Counts are shown below.
+/// Predicted probabilities against observed frequencies. Calibrated predictions are on the diagonal. Counts are shown
+/// below the diagram.
 ///
 /// ```
 /// use prsl::metrics::{Reliability, ReliabilityBin};
@@ -52,7 +53,7 @@ impl ReliabilityDiagram {
         svg.finish([0.0, 0.0, WIDTH, HEIGHT])
     }
 
-    /// Bars of logarithmic height, because most predictions are near 0 and the others matter as much.
+    /// Draws counts as bars of logarithmic height, because most predictions are near 0 and other bins must stay visible.
     fn draw_counts(&self, svg: &mut Svg, x: Axis) {
         let bins = self.series.iter().flat_map(|(_, reliability)| &reliability.bins);
         let largest = bins.map(|bin| bin.count).max().unwrap_or(0).max(1);

@@ -1,4 +1,4 @@
-//! SVG as text: a few shapes, positions with one decimal, everything escaped.
+//! Writes SVG: basic shapes, positions with one decimal, and escaped text.
 
 use std::fmt::Write as _;
 
@@ -190,7 +190,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A position with at most one decimal; values that are not finite would break the figure, and become 0.
+/// A position with at most one decimal. Values that are not finite become 0, because they would break the figure.
 fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded.is_finite() && rounded != 0.0 { format!("{rounded}") } else { "0".to_owned() }

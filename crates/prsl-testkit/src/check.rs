@@ -9,18 +9,18 @@ use prsl::{
 
 use crate::{Extreme, Precise, Sums, close, is_tree};
 
-/// A difference that was found, with the numbers.
+/// The result of a check. The error describes a difference, with the numbers.
 pub type Checked = Result<(), String>;
 
 /// Maximum relative error of a marginal.
 const RELATIVE: f64 = 1e-9;
-/// Marginals below this may lose digits, but not become zero.
+/// Marginals below this may lose digits, but must not become zero.
 const SMALL: f64 = 1e-300;
 /// Maximum error of a logarithm, relative to its size above 1.
 const LOGARITHM: f64 = 1e-10;
-/// The same for loopy propagation, which treats weights that differ by less than 1e-9 as equal.
+/// Maximum error of a logarithm for loopy propagation, which treats weights that differ by less than 1e-9 as equal.
 const TIE: f64 = 1e-8;
-/// Less probable assignments must never be drawn.
+/// Assignments with a smaller probability must never be drawn.
 const NEVER: f64 = 1e-30;
 
 macro_rules! ensure {
@@ -106,7 +106,7 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let sampler = Engines::new(model).sampler().map_err(told)?;
     let many = sampler.sample_batch(rows, &Sampling { n_samples: N, ..Sampling::default() }).map_err(told)?;
-    // Enough rows to fill the lanes, with few samples each.
+    // Enough rows to fill the lanes, with a small number of samples each.
     let repeated = rows.select(&[0, 1, 2, 1, 0]);
     let few =
         sampler.sample_batch(&repeated, &Sampling { n_samples: 4, ..Sampling::default() }).map_err(told)?;
@@ -244,7 +244,7 @@ fn distributions(model: &Model, marginals: &[f64]) -> Checked {
     Ok(())
 }
 
-/// Whether a row's posterior is what it should be.
+/// Compares a row's posterior with the precise sums.
 fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
     let (actual, expected) = (posteriors.log_evidence(row), sums.log_evidence);
     ensure!(close(actual, expected, LOGARITHM), "ln Z {actual} instead of {expected}");
@@ -263,7 +263,7 @@ fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
     Ok(())
 }
 
-/// Whether these are the `n` best assignments, by their weights: ties make assignments differ.
+/// Checks that these are the `n` best assignments. Only weights are compared, because ties make assignments differ.
 fn same_weights(precise: &Precise, row: &[f64], sums: &Sums, found: &[MostProbable], n: usize) -> Checked {
     let expected = &sums.log_weights[..n.min(sums.log_weights.len())];
     ensure!(found.len() == expected.len(), "{} assignments instead of {}", found.len(), expected.len());

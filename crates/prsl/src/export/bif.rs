@@ -130,10 +130,10 @@ fn write_table(
     text.push_str("}\n");
 }
 
-/// The node of the typical combinations; below it and each label another node, to be observed.
+/// The name of the node of the typical combinations. Below it and each label is another node, to be observed as true.
 const CHOICE: &str = "T";
 
-/// The comment at the top of the file: its purpose, and the name behind each identifier.
+/// The comment at the top of the file: its purpose, and the original name of each identifier.
 fn header(model: &Model, names: &Identifiers) -> String {
     let mut text = String::from(
         "// Labels are roots and every rule is a node below its labels.\n\

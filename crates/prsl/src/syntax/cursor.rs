@@ -14,10 +14,11 @@ use crate::label::{CategoryId, Label, LabelId};
 use crate::names::{Bare, Names};
 use crate::notation::{RESERVED, STATEMENTS};
 
-/// The number of comparisons of misspelt names with known ones in one text. Beyond it there are no suggestions, since each takes time.
+/// Maximum number of comparisons of misspelt names with known ones in one text. Beyond it there are no suggestions, which
+/// bounds the time.
 pub(crate) const MAX_COMPARISONS: usize = 200_000;
 
-/// Something that was read, or the error at the cursor.
+/// The result of reading at the cursor.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
 /// A position in the tokens of one statement.
