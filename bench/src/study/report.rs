@@ -7,7 +7,7 @@ use crate::document::Block;
 use crate::statistics::bootstrap;
 use crate::{Table, median, seconds};
 
-/// The report on what was measured.
+/// The report about all measured models.
 pub fn report(measured: &[Measured], draw: Draw) -> Vec<Block> {
     let mut blocks = introduction();
     blocks.extend(paper(measured));
@@ -86,7 +86,7 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
     blocks
 }
 
-/// A number of the paper over our own models of that size.
+/// A number of the paper, measured on simulated models of the same size.
 fn own_figure(measured: &[Measured], n_labels: usize, figure: Figure) -> String {
     let own: Vec<&Measured> =
         of_size(measured, n_labels).filter(|model| model.source == Source::Own).collect();
@@ -104,7 +104,7 @@ fn of_size(measured: &[Measured], n_labels: usize) -> impl Iterator<Item = &Meas
     measured.iter().filter(move |model| model.n_labels == n_labels)
 }
 
-/// How the tied rows were counted, and what prsl alone makes of them.
+/// How tied rows were counted, and the result of prsl without the authors' stored answers.
 fn ties(measured: &[Measured]) -> String {
     let median_at = |n_labels: usize| {
         let golden = of_size(measured, n_labels).filter(|model| model.source == Source::Golden);
@@ -136,7 +136,7 @@ fn side_experiment(measured: &[Measured]) -> Option<String> {
     ))
 }
 
-/// A time, without the zeros of a round one.
+/// A time without trailing zeros.
 fn short_seconds(value: f64) -> String {
     seconds(value).replace(".00 ", " ").replace(".0 ", " ")
 }
@@ -158,7 +158,7 @@ const MPE_METHODS: [(Method, &str); 4] = [
     (Method::BranchAndBound, "branch and bound"),
 ];
 
-/// Settings come first everywhere, so that a color means the same in all figures.
+/// Settings come first in every figure, so that a color has the same meaning in all of them.
 const MARGINAL_TASKS: [(Task, &str); 3] = [
     (Task::LoopyMarginals(Setting::Authors), "loopy, authors' setting"),
     (Task::LoopyMarginals(Setting::Default), "loopy, default setting"),
@@ -362,7 +362,7 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
     vec![Block::Heading("How it was done".to_owned()), Block::List(points)]
 }
 
-/// What could not be measured, by name.
+/// The names of models that could not be measured.
 fn left_aside(measured: &[Measured]) -> Vec<String> {
     let reasons = |model: &Measured| -> Vec<String> {
         model.refused.iter().map(|reason| format!("{}: {reason}.", model.name)).collect()

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_what_matters() {
+    fn probabilities_are_never_rounded_to_0_or_1() {
         let shown = [0.0, 1e-300, 4e-4, 0.0005, 0.5, 0.9994, 0.9996, 1.0].map(probability);
         assert_eq!(shown, ["0", "1e-300", "4e-4", "0.001", "0.500", "0.999", ">0.999", "1"]);
         let shown = [0.0, 1e-300, 0.0005, 0.352, 0.9994, 0.9999, 1.0].map(percent);
