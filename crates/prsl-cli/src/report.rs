@@ -66,8 +66,8 @@ impl Report<'_> {
             self.learned_rules(&document),
             self.kept_rules(&document),
             self.combinations(&document),
-            section("How learning went", &learning_note(), &learning),
-            section("How often probabilities came true", &reliability_note(), &reliability),
+            section("Learning curve", &learning_note(), &learning),
+            section("Reliability", &reliability_note(), &reliability),
             self.scores(&evaluations),
         ];
         output::write(&page(&sections.concat()), Some(&folder.join(PAGE)))
@@ -130,14 +130,14 @@ impl Report<'_> {
         };
         let head = head(&["", "mean joint log-likelihood", "over the beliefs alone"]);
         let cost = learned.validation_before_rounding - learned.validation;
-        let told = if cost > 0.0 {
+        let rounding = if cost > 0.0 {
             format!("Rounding numbers and removing weak parameters cost {cost:.4}.")
         } else {
             "Rounding numbers and removing weak parameters cost nothing.".to_owned()
         };
         let note = "The log probability of all known labels of a row, mean over the validation set.";
         let table = table(&head, rows.iter().map(row));
-        section("What it gains", &paragraph(note), &(table + &paragraph(&told)))
+        section("Likelihood on the validation set", &paragraph(note), &(table + &paragraph(&rounding)))
     }
 
     fn learned_rules(&self, document: &Document) -> String {

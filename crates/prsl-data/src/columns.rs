@@ -171,15 +171,15 @@ pub(crate) fn find_category(label: &Label, cell: Cell<'_>) -> Option<CategoryId>
 
 /// The error that a cell names no category. `also` lists other allowed values.
 pub(crate) fn not_a_category(label: &Label, cell: Cell<'_>, also: &str) -> CellProblem {
-    const MOST: usize = 6;
+    const MAX_LISTED: usize = 6;
     let text = match cell {
         Cell::Missing => String::new(),
         Cell::Text(text) => text.to_owned(),
         Cell::Number(value) => value.to_string(),
     };
     let categories = label.categories();
-    let mut expected = listed(&categories[..categories.len().min(MOST)], ", ");
-    if categories.len() > MOST {
+    let mut expected = listed(&categories[..categories.len().min(MAX_LISTED)], ", ");
+    if categories.len() > MAX_LISTED {
         expected.push_str(&format!(" or another of its {} categories", categories.len()));
     }
     expected.push_str(also);

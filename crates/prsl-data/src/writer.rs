@@ -204,7 +204,7 @@ impl TableWriter {
 
     /// Completes the table and makes it visible.
     ///
-    /// A writer that is dropped without this leaves no file behind.
+    /// If a writer is dropped without this call, no file remains.
     pub fn finish(self) -> Result<()> {
         let output = self.sink.finish().map_err(|failure| failure.in_file(&self.name))?;
         output.finish()

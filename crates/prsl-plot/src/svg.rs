@@ -60,19 +60,19 @@ impl Svg {
     }
 
     /// A rectangle with a tooltip.
-    pub(crate) fn rectangle(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), told: &str) {
+    pub(crate) fn rectangle(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tooltip: &str) {
         let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(number);
-        let told = escape(told);
+        let tooltip = escape(tooltip);
         self.put(format_args!(
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\"><title>{told}</title></rect>"
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\"><title>{tooltip}</title></rect>"
         ));
     }
 
-    pub(crate) fn circle(&mut self, class: &str, center: (f64, f64), radius: f64, told: &str) {
+    pub(crate) fn circle(&mut self, class: &str, center: (f64, f64), radius: f64, tooltip: &str) {
         let [x, y, r] = [center.0, center.1, radius].map(number);
-        let told = escape(told);
+        let tooltip = escape(tooltip);
         self.put(format_args!(
-            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"><title>{told}</title></circle>"
+            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"><title>{tooltip}</title></circle>"
         ));
     }
 

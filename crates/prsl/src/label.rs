@@ -38,7 +38,7 @@ index_newtype!(CategoryId);
 
 /// The source of beliefs about one label: a camera model, a shoe sensor, a text classifier.
 ///
-/// prsl neither trains nor runs it. The name says whose beliefs they are.
+/// prsl neither trains nor runs it. Its name tells the source of the beliefs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classifier {
     name: String,

@@ -17,7 +17,7 @@ const MAX_MEANINGS: usize = 8;
 /// The labels of a model in order, with a table of their names and those of their categories.
 ///
 /// A model builds it once and shares it with every model that is edited from it, as long as the labels stay the same.
-/// The table holds each distinct name once, however many labels have a category of that name.
+/// The table has one entry per distinct name, even if many labels have a category of that name.
 #[derive(Clone)]
 pub(crate) struct Names {
     labels: Vec<Label>,

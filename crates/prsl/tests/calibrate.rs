@@ -86,8 +86,8 @@ fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<O
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|value| *value /= sum);
         if rng.random_bool(0.1) {
-            let said = rng.random_range(0..n);
-            row = (0..n).map(|m| f64::from(u8::from(m == said))).collect();
+            let reported = rng.random_range(0..n);
+            row = (0..n).map(|m| f64::from(u8::from(m == reported))).collect();
         }
         beliefs.extend(row);
         truths.push(if rng.random_bool(0.05) { None } else { Some(truth) });
@@ -315,8 +315,8 @@ fn a_confusion_matrix_is_the_truth_given_the_classifier() {
     for _ in 0..4000 {
         // One time in four, it reports the first category instead of the second.
         let truth = rng.random_range(0..2);
-        let said = if truth == 1 && rng.random_bool(0.25) { 0 } else { truth };
-        beliefs.extend([f64::from(u8::from(said == 0)), f64::from(u8::from(said == 1))]);
+        let reported = if truth == 1 && rng.random_bool(0.25) { 0 } else { truth };
+        beliefs.extend([f64::from(u8::from(reported == 0)), f64::from(u8::from(reported == 1))]);
         truths.push(Some(truth));
     }
     let data = CalibrationData::new(2, &beliefs, &truths, None).unwrap();

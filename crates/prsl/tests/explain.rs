@@ -453,9 +453,9 @@ fn check_conflict(model: &Model, row: &Row<'_>, rule: &RuleExplanation) -> Resul
     ensure(close(agreement, p * body + (1.0 - p) * (1.0 - body), EXACT), || {
         format!("F {body} Z {agreement}")
     })?;
-    if let Some(said) = rule.body_probability {
-        ensure((said - body).abs() <= EXACT / (2.0 * p - 1.0).abs(), || {
-            format!("F {said} instead of {body}")
+    if let Some(stated) = rule.body_probability {
+        ensure((stated - body).abs() <= EXACT / (2.0 * p - 1.0).abs(), || {
+            format!("F {stated} instead of {body}")
         })?;
     }
     let (least, most) = weight_range(model, id);
@@ -487,34 +487,35 @@ fn check_influences(
             moved = moved.max(change.unwrap_or(0.0).abs());
             let Some(influence) = rule.influence(label.name()) else { continue };
             ensure(influence.mentioned == scope.contains(&id), || "mentioned".to_owned())?;
-            let said = &influence.categories[index - model.block(id).start];
-            near(said.with, with.map(|with| with[index]), "with")?;
-            near(said.without, without.map(|without| without[index]), "without")?;
-            near(said.change, change, "a change")?;
-            if let (Some(with), Some(without)) = (said.with, said.without) {
+            let stated = &influence.categories[index - model.block(id).start];
+            near(stated.with, with.map(|with| with[index]), "with")?;
+            near(stated.without, without.map(|without| without[index]), "without")?;
+            near(stated.change, change, "a change")?;
+            if let (Some(with), Some(without)) = (stated.with, stated.without) {
                 let expected = log_odds(with) - log_odds(without);
                 let inside = |p: f64| p > 1e-6 && p < 1.0 - 1e-6;
                 if inside(with) && inside(without) {
                     // ln p / (1 − p) of numbers 1e-12 apart, from 1e-6 to 1 − 1e-6.
-                    ensure((said.log_odds_change.unwrap() - expected).abs() < 1e-5, || {
+                    ensure((stated.log_odds_change.unwrap() - expected).abs() < 1e-5, || {
                         "log-odds".to_owned()
                     })?;
                 }
-                match said.became {
+                match stated.became {
                     Some(Became::Certain) => ensure(with > 1.0 - 1e-9, || "certain".to_owned())?,
                     Some(Became::Impossible) => ensure(with < 1e-9, || "impossible".to_owned())?,
                     None => {
                         // The log-odds may be missing if the probability without the rule was rounded to 0.
-                        let told = said.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;
-                        ensure(told, || format!("no log-odds: {said:?}"))?;
+                        let has_log_odds =
+                            stated.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;
+                        ensure(has_log_odds, || format!("no log-odds: {stated:?}"))?;
                     }
                 }
             }
         }
         largest = with.zip(without).map(|_| largest.unwrap_or(0.0).max(moved));
-        let told = rule.influence(label.name()).is_some();
-        ensure(told || moved < MOVED + EXACT, || format!("{} moved by {moved}", label.name()))?;
-        ensure(told || !scope.contains(&id), || format!("{} is not told", label.name()))?;
+        let has_log_odds = rule.influence(label.name()).is_some();
+        ensure(has_log_odds || moved < MOVED + EXACT, || format!("{} moved by {moved}", label.name()))?;
+        ensure(has_log_odds || !scope.contains(&id), || format!("{} is not has_log_odds", label.name()))?;
     }
     near(rule.largest_change.filter(|_| largest.is_some()), largest, "the largest change")
 }

@@ -231,9 +231,12 @@ fn merged_implications_form_no_cycle() {
     for rule in ring.rule_ids() {
         assert!(close(merged.agreement(rule), exact.agreement(rule), EXACT));
     }
-    let apart = LoopySettings { merge: false, ..LoopySettings::default() };
-    let circle = Loopy::compile_with(&ring, apart).unwrap().infer(&evidence).unwrap();
-    assert!(marginal(&circle, "a", &ring)[1] > 0.9, "without merging evidence goes round in the circle");
+    let unmerged = LoopySettings { merge: false, ..LoopySettings::default() };
+    let cyclic = Loopy::compile_with(&ring, unmerged).unwrap().infer(&evidence).unwrap();
+    assert!(
+        marginal(&cyclic, "a", &ring)[1] > 0.9,
+        "without merging, the cycle counts evidence more than once"
+    );
 }
 
 #[test]

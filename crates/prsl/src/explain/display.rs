@@ -78,15 +78,19 @@ impl Explanation {
         let shown: Vec<&LabelExplanation> = self.labels.iter().filter(is_shown).collect();
         writeln!(f, "beliefs")?;
         let titles = column(shown.iter().map(|label| title(label)));
-        let categories =
-            column(shown.iter().flat_map(|label| told(label)).map(|category| print::name(&category.name)));
+        let categories = column(
+            shown
+                .iter()
+                .flat_map(|label| shown_categories(label))
+                .map(|category| print::name(&category.name)),
+        );
         for label in &shown {
             let mut title = title(label);
             if title.width() > titles {
                 writeln!(f, "  {title}")?;
                 title.clear();
             }
-            for category in told(label) {
+            for category in shown_categories(label) {
                 let name = print::name(&category.name);
                 write!(f, "  {}  {}  ", pad(&title, titles), pad(&name, categories))?;
                 belief(f, category)?;
@@ -224,7 +228,7 @@ fn title(label: &LabelExplanation) -> String {
 }
 
 /// The categories to show. For a yes/no label, the first one suffices.
-fn told(label: &LabelExplanation) -> &[CategoryExplanation] {
+fn shown_categories(label: &LabelExplanation) -> &[CategoryExplanation] {
     if is_yes_no(label) { &label.categories[..1] } else { &label.categories }
 }
 

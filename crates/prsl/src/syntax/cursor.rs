@@ -260,7 +260,7 @@ impl<'a> Cursor<'a> {
         expectation::read(self)
     }
 
-    /// An atom as a formula. An unknown name becomes an error of the cursor, and reading goes on.
+    /// An atom as a formula. An unknown name becomes an error of the cursor, and reading continues.
     pub(crate) fn atom_formula(&mut self) -> Parsed<Formula> {
         let before = self.at;
         match self.atom() {

@@ -81,7 +81,7 @@ impl<'s> Errors<'s> {
         self.unreadable.get(next).is_none_or(|hole| end <= hole.start)
     }
 
-    /// The line of an earlier statement, as messages say it.
+    /// The line of an earlier statement, for messages.
     fn line_of(&self, offset: usize) -> String {
         // Counting the lines of a large text is slow, and errors beyond the limit are not shown.
         if self.list.len() < MAX_ERRORS {
