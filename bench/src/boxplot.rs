@@ -1,8 +1,8 @@
 //! Box plots as SVG, for a page that defines their colors.
 //!
 //! Groups are side by side along the x axis, each with a box per series. A box extends from the first to the third
-//! quartile, and its line is the median. Whiskers extend to the outermost values within 1.5 times the box's height. Values
-//! beyond them are dots.
+//! quartile, and its line is the median. Whiskers extend to the outermost values within 1.5 times the box's height.
+//! Values beyond them are dots.
 
 use std::fmt::Write as _;
 

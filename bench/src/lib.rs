@@ -1,5 +1,5 @@
-//! Functions shared by the bench programs: CPU time, medians and tables. The simulation study is here too, so that tests
-//! can run it.
+//! Functions shared by the bench programs: CPU time, medians and tables. The simulation study is here too, so that
+//! tests can run it.
 
 pub mod boxplot;
 pub mod document;

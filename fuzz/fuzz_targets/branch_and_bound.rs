@@ -1,5 +1,5 @@
-//! Branch and bound on small models with extreme numbers, generated from any bytes. The best assignments are proven, and
-//! their weights agree with enumeration.
+//! Branch and bound on small models with extreme numbers, generated from any bytes. The best assignments are proven,
+//! and their weights agree with enumeration.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any text as a model. It is read, or refused with readable diagnostics. A model that was read prints, formats and reads
-//! back as itself.
+//! Any text as a model. It is read, or refused with readable diagnostics. A model that was read prints, formats and
+//! reads back as itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Samples of small models with extreme numbers, generated from any bytes. Their frequencies agree with their probabilities,
-//! and no sample is impossible.
+//! Samples of small models with extreme numbers, generated from any bytes. Their frequencies agree with their
+//! probabilities, and no sample is impossible.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Learning on the paper's datasets. Input is classifiers' beliefs by fold. Models are learned on training rows, selected on
-//! validation rows, and scored on test rows, with one setting for all datasets.
+//! Learning on the paper's datasets. Input is classifiers' beliefs by fold. Models are learned on training rows,
+//! selected on validation rows, and scored on test rows, with one setting for all datasets.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -292,8 +292,8 @@ fn hidden_labels_of(arguments: &Arguments, dataset: &str, page: &mut Page) -> Re
     Ok(())
 }
 
-/// Simulated models with 10 labels and 10 rules, learned from samples: 3,500 training rows, 500 validation rows and 1,000
-/// test rows.
+/// Simulated models with 10 labels and 10 rules, learned from samples: 3,500 training rows, 500 validation rows and
+/// 1,000 test rows.
 fn found_again(page: &mut Page) -> Result<()> {
     let columns = [
         "simulation",

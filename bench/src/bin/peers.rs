@@ -1,10 +1,10 @@
 //! Compares prsl with other tools. Writes models with prsl's answers and times, and a report with the results of
 //! `peers.py`.
 //!
-//! `bench/peers/run` runs both programs. Times are CPU time per row on one thread, without compiling a model and reading
-//! files. A prsl time is the median of five measurements of a batch of 100 rows. A cell of the report is the median over
-//! models. If a row takes longer than 20 ms, the batch has 8 rows. If it takes longer than a second, 4 rows are measured
-//! once.
+//! `bench/peers/run` runs both programs. Times are CPU time per row on one thread, without compiling a model and
+//! reading files. A prsl time is the median of five measurements of a batch of 100 rows. A cell of the report is the
+//! median over models. If a row takes longer than 20 ms, the batch has 8 rows. If it takes longer than a second, 4
+//! rows are measured once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,7 +1,8 @@
 //! Repeats the paper's section on approximation quality on the authors' models and on simulated ones.
 //!
-//! Writes a report as Markdown and as a page with figures after every size, so an interrupted study has a partial report.
-//! Fails if the authors' models do not reproduce the paper's numbers. The same seed gives the same numbers, except times.
+//! Writes a report as Markdown and as a page with figures after every size, so an interrupted study has a partial
+//! report. Fails if the authors' models do not reproduce the paper's numbers. The same seed gives the same numbers,
+//! except times.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

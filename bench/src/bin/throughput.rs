@@ -1,5 +1,5 @@
-//! Measures the library's time for a million rows. The model and the beliefs are written to files, so that other programs
-//! can be measured on the same input.
+//! Measures the library's time for a million rows. The model and the beliefs are written to files, so that other
+//! programs can be measured on the same input.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;

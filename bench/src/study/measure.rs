@@ -190,8 +190,8 @@ impl Study<'_> {
         self.set(Measure::Match(method), share);
     }
 
-    /// The authors' side experiment: how often exact marginals and loopy max-product find the most probable assignment of
-    /// other rows.
+    /// The authors' side experiment: how often exact marginals and loopy max-product find the most probable
+    /// assignment of other rows.
     fn side_experiment(&mut self) {
         let (model, Some(side)) = (&self.case.model, &self.case.side) else { return };
         let Ok(tree) = MaxProductTree::compile_within(model, LIMITS) else { return };

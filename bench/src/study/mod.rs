@@ -1,7 +1,7 @@
 //! Repeats the paper's section on approximation quality: loopy answers compared with exact ones.
 //!
-//! [`golden_cases`] and [`own_cases`] define the models, [`run`] measures them, and [`report`](report::report) writes the
-//! report. [`headlines`](headline::headlines) compares the results with the paper's numbers.
+//! [`golden_cases`] and [`own_cases`] define the models, [`run`] measures them, and [`report`](report::report) writes
+//! the report. [`headlines`](headline::headlines) compares the results with the paper's numbers.
 
 pub mod headline;
 mod measure;

@@ -86,9 +86,9 @@ pub struct Question {
     pub model: PathBuf,
     /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
     ///
-    /// Columns are named `label=category`, or `category` if only one label has it. A column named `label` has observed
-    /// categories, or the probability of yes. Empty cells of a label share the remaining probability. A label without any
-    /// cell takes its prior.
+    /// Columns are named `label=category`, or `category` if only one label has it. A column named `label` has
+    /// observed categories, or the probability of yes. Empty cells of a label share the remaining probability. A
+    /// label without any cell takes its prior.
     #[arg(required = true)]
     pub beliefs: Option<PathBuf>,
     #[command(flatten)]

@@ -112,8 +112,8 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// Time limit of branch and bound per row in seconds; 0 returns the first solution and its gap. The default limit is
-    /// 3e9 units of counted work, at most about 10 s, with the same answer on every machine
+    /// Time limit of branch and bound per row in seconds; 0 returns the first solution and its gap. The default limit
+    /// is 3e9 units of counted work, at most about 10 s, with the same answer on every machine
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Repeat K rows with a more exact engine, and report the errors

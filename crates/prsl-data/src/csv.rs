@@ -1,7 +1,8 @@
 //! Comma-separated values, read record by record.
 //!
-//! This reader is not a library's, because existing readers do not limit the length of a record. They accept a quote that
-//! is never closed as one very long cell, so a missing quote would include the rest of the file without an error.
+//! This reader is not a library's, because existing readers do not limit the length of a record. They accept a quote
+//! that is never closed as one very long cell, so a missing quote would include the rest of the file without an
+//! error.
 
 use crate::error::{CsvProblem, Error, HeaderProblem, Result};
 use crate::source::Source;

@@ -46,8 +46,8 @@ impl Target {
         output.finish()
     }
 
-    /// Replaces the content of a file with these bytes. Returns an error, and does not change the file, if it has further
-    /// names (hard links) or another owner.
+    /// Replaces the content of a file with these bytes. Returns an error, and does not change the file, if it has
+    /// further names (hard links) or another owner.
     ///
     /// ```
     /// use prsl_data::Target;

@@ -56,8 +56,8 @@ impl Source {
                 Err(error) => return Err(read_error(&self.name, error)),
             }
         }
-        // The borrow checker does not allow a return from within the loop, so the buffer is requested again. Nothing is read
-        // twice.
+        // The borrow checker does not allow a return from within the loop, so the buffer is requested again. Nothing
+        // is read twice.
         self.reader.fill_buf().map_err(|error| read_error(&self.name, error))
     }
 

@@ -15,8 +15,8 @@ use crate::error::{Error, Result, WriteProblem};
 use crate::output::{Output, Target};
 use crate::source::has_extension;
 
-/// Maximum size of a row group in bytes. A row group stays in memory until it is complete, which matters for tables with
-/// very many columns.
+/// Maximum size of a row group in bytes. A row group stays in memory until it is complete, which matters for tables
+/// with very many columns.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 const ROW_GROUP_BYTES: usize = 64 << 20;
 

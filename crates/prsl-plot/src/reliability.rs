@@ -53,7 +53,8 @@ impl ReliabilityDiagram {
         svg.finish([0.0, 0.0, WIDTH, HEIGHT])
     }
 
-    /// Draws counts as bars of logarithmic height, because most predictions are near 0 and other bins must stay visible.
+    /// Draws counts as bars of logarithmic height, because most predictions are near 0 and other bins must stay
+    /// visible.
     fn draw_counts(&self, svg: &mut Svg, x: Axis) {
         let bins = self.series.iter().flat_map(|(_, reliability)| &reliability.bins);
         let largest = bins.map(|bin| bin.count).max().unwrap_or(0).max(1);

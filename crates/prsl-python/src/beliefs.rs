@@ -65,8 +65,8 @@ impl Arrays<'_> {
 
 #[pymethods]
 impl Rows {
-    /// Creates rows from one array per given label: `(label, array)`. An array of two dimensions has beliefs, NaN if they
-    /// are missing. An array of one dimension has positions of observed categories, -1 if they are missing.
+    /// Creates rows from one array per given label: `(label, array)`. An array of two dimensions has beliefs, NaN if
+    /// they are missing. An array of one dimension has positions of observed categories, -1 if they are missing.
     #[staticmethod]
     fn from_arrays(
         py: Python<'_>,

@@ -49,9 +49,9 @@ const MAX_ASSIGNMENTS: usize = 300;
 
 /// A model of 1 to 7 labels with probabilities of any size, with three rows.
 ///
-/// Rules are of all kinds: noisy-or rules, clauses, nested formulas and counts. Their scopes have one to many labels, and
-/// may be nested or form chains. Sometimes so many rules share their labels that products underflow. Some models have
-/// typical combinations.
+/// Rules are of all kinds: noisy-or rules, clauses, nested formulas and counts. Their scopes have one to many labels,
+/// and may be nested or form chains. Sometimes so many rules share their labels that products underflow. Some models
+/// have typical combinations.
 pub fn extreme_model(rng: &mut impl Rng) -> Extreme {
     let scope = random_scope(rng);
     let mut builder = scope.iter().fold(Model::builder(), |model, &(label, size)| {

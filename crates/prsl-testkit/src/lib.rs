@@ -52,8 +52,8 @@ pub fn peak_memory(process: u32) -> Option<u64> {
     peak.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
 }
 
-/// The text of a model of the pigeonhole problem: every pigeon has a hole, no hole has two pigeons, and there is one more
-/// pigeon than holes. No assignment is possible, and there is no short proof by resolution.
+/// The text of a model of the pigeonhole problem: every pigeon has a hole, no hole has two pigeons, and there is one
+/// more pigeon than holes. No assignment is possible, and there is no short proof by resolution.
 pub fn pigeons(n_holes: usize) -> String {
     let holes: Vec<String> = (0..n_holes).map(|hole| format!("h{hole}")).collect();
     let label = |pigeon: usize| format!("label p{pigeon}: {}\n", holes.join(", "));

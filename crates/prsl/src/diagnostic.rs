@@ -54,8 +54,8 @@ impl Diagnostic {
         self.render_at(severity, file, source, self.position(source))
     }
 
-    /// Renders the diagnostic at a known line and column. Counting the lines of a large text for each of many diagnostics is
-    /// slow.
+    /// Renders the diagnostic at a known line and column. Counting the lines of a large text for each of many
+    /// diagnostics is slow.
     pub(crate) fn render_at(
         &self,
         severity: &str,

@@ -8,8 +8,8 @@ use crate::error::{CalibrationProblem, Error, Result};
 
 /// Position of a label in its model, from 0.
 ///
-/// Ids are like indices into a slice. Functions that return a part of a model panic if the model does not have the id. Functions that
-/// return a [`Result`](crate::Result) return an error.
+/// Ids are like indices into a slice. Functions that return a part of a model panic if the model does not have the
+/// id. Functions that return a [`Result`](crate::Result) return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
 

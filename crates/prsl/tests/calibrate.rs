@@ -69,8 +69,8 @@ fn calibrator() -> impl Strategy<Value = Calibrator> {
     ]
 }
 
-/// An overconfident classifier with a bias toward the first category. If `n_true` is less than `n`, some categories never
-/// occur.
+/// An overconfident classifier with a bias toward the first category. If `n_true` is less than `n`, some categories
+/// never occur.
 fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<Option<usize>>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut beliefs = Vec::new();

@@ -161,8 +161,8 @@ proptest! {
 proptest! {
     #![proptest_config(many(150))]
 
-    /// Wide rules are decomposed with signs. If it is almost certain that no rule fires, differences of almost equal numbers
-    /// cancel. The plan without signs must then provide all digits.
+    /// Wide rules are decomposed with signs. If it is almost certain that no rule fires, differences of almost equal
+    /// numbers cancel. The plan without signs must then provide all digits.
     #[test]
     fn rows_that_cancel_with_signs_keep_their_digits(seed in any::<u64>(), size in 1i32..14) {
         let (model, rows) = nearly_silent(seed, size);
@@ -181,8 +181,8 @@ proptest! {
 proptest! {
     #![proptest_config(many(2500))]
 
-    /// If only a small number of labels is undecided and one of them hardly ever makes a hard rule true, Z cancels to its last
-    /// bits. Then the sums over different labels agree although all are wrong.
+    /// If only a small number of labels is undecided and one of them hardly ever makes a hard rule true, Z cancels to
+    /// its last bits. Then the sums over different labels agree although all are wrong.
     #[test]
     fn cancellation_is_detected_even_if_all_sums_agree(
         q in prop::array::uniform6(0.0..1.0f64),

@@ -274,8 +274,8 @@ impl Uai {
             [scope.iter().fold(0, |index, &variable| index * self.cardinalities[variable] + state(variable))]
     }
 
-    /// The weight of an assignment of the labels. The auxiliary variables after them are summed out one by one; each shares a
-    /// factor with at most the previous one.
+    /// The weight of an assignment of the labels. The auxiliary variables after them are summed out one by one; each
+    /// shares a factor with at most the previous one.
     fn weight(&self, labels: &[usize]) -> f64 {
         let highest = |factor: usize| self.factors[factor].0.iter().copied().max().unwrap_or(0);
         let of = |variable: usize| (0..self.factors.len()).filter(move |&f| highest(f) == variable);

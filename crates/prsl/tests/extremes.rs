@@ -214,8 +214,8 @@ fn small_marginals_lost_digits_to_signs() {
     check_all(&Extreme { model, rows });
 }
 
-/// The rule about `b` makes `c=no` 1e43 times as probable as its belief, but it remains very improbable. So the error of a
-/// difference of almost equal numbers is not visible in Z.
+/// The rule about `b` makes `c=no` 1e43 times as probable as its belief, but it remains very improbable. So the error
+/// of a difference of almost equal numbers is not visible in Z.
 #[test]
 fn cancellation_errors_were_hidden_by_beliefs_near_zero() {
     let model = Model::parse(

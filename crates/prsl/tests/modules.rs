@@ -1,8 +1,8 @@
 //! The modules of the library form no cycle: each uses only modules that can be understood before it.
 //!
 //! Every top-level module is a node of the graph, and so is every child of `infer`. Edges are the paths of `use`
-//! declarations, and the paths in the code that begin with `crate`, `super` or `self`. Tests and comments do not count. A
-//! name that `lib.rs` or `infer/mod.rs` re-exports stands for the module that defines it.
+//! declarations, and the paths in the code that begin with `crate`, `super` or `self`. Tests and comments do not
+//! count. A name that `lib.rs` or `infer/mod.rs` re-exports stands for the module that defines it.
 //!
 //! Run it with `--nocapture` to see the modules in order of dependency.
 

@@ -244,8 +244,8 @@ fn distance(samples: &Samples, expected: &HashMap<Assignment, f64>) -> f64 {
     expected.iter().map(|(assignment, probability)| (share(assignment) - probability).max(0.0)).sum()
 }
 
-/// Maximum distance of Gibbs samples. Independent samples would have a distance of about √(cells / 2π n), which is 0.04 for
-/// 200 cells and 20,000 samples. Samples of a chain are dependent, so their effective number is smaller.
+/// Maximum distance of Gibbs samples. Independent samples would have a distance of about √(cells / 2π n), which is
+/// 0.04 for 200 cells and 20,000 samples. Samples of a chain are dependent, so their effective number is smaller.
 const GIBBS: f64 = 0.08;
 
 fn gibbs_distance(model: &Model, row: &Row<'_>, seed: u64) -> f64 {

@@ -33,7 +33,8 @@ fn drawn_models_have_the_distributions_of_the_paper() {
         })
         .collect();
     assert!(bodies.iter().all(|body| (2..=5).contains(&body.inhibitions().len())));
-    // About 10,500 inhibition probabilities of mean 1/3 and second moment 1/6. Their standard errors are 0.0023 and 0.0019.
+    // About 10,500 inhibition probabilities of mean 1/3 and second moment 1/6. Their standard errors are 0.0023 and
+    // 0.0019.
     let q: Vec<f64> = bodies.iter().flat_map(|body| body.inhibitions()).map(|i| i.probability).collect();
     let mean = |power: i32| q.iter().map(|q| q.powi(power)).sum::<f64>() / q.len() as f64;
     assert!((mean(1) - 1.0 / 3.0).abs() < 0.01, "{}", mean(1));

@@ -4,8 +4,8 @@
 //! in overhead work, as the expert rules state. No rule states that hands are centered while walking, and rarely low in
 //! overhead work.
 //!
-//! The sensors: each sometimes confuses two categories, with unchanged confidence. The sun sometimes dazzles the camera,
-//! the wrist sensor slips down during a shift, and every sensor sometimes gives no belief.
+//! The sensors: each sometimes confuses two categories, with unchanged confidence. The sun sometimes dazzles the
+//! camera, the wrist sensor slips down during a shift, and every sensor sometimes gives no belief.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

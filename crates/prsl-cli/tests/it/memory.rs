@@ -66,8 +66,8 @@ fn learning_took_memory_beyond_any_limit() {
 /// Memory of the command besides its tables: the program, the model and its rows.
 const BESIDE_TABLES: u64 = 50_000_000;
 
-/// Models whose tables take 100 to 200 MiB. Some rows need logarithms and others do not. The dense model and the grid have
-/// one plan; the noisy-or rules have one with signs and one without.
+/// Models whose tables take 100 to 200 MiB. Some rows need logarithms and others do not. The dense model and the grid
+/// have one plan; the noisy-or rules have one with signs and one without.
 #[test]
 fn workspaces_of_two_plans_and_several_lanes_took_several_times_the_limit() {
     for (name, model) in [

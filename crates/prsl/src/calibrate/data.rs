@@ -62,11 +62,13 @@ impl<'a> CalibrationData<'a> {
         Ok(Self { n_categories, rows })
     }
 
-    /// Creates the data from the classifier's beliefs about one label, the true categories, and optional weights of rows.
+    /// Creates the data from the classifier's beliefs about one label, the true categories, and optional weights of
+    /// rows.
     ///
     /// Priors and observed categories are left out.
     ///
-    /// The matrix should hold raw beliefs: create it with [`Model::without_calibrators`](crate::Model::without_calibrators).
+    /// The matrix should hold raw beliefs: create it with
+    /// [`Model::without_calibrators`](crate::Model::without_calibrators).
     pub fn of_label(
         rows: &'a BeliefMatrix,
         label: LabelId,
@@ -115,7 +117,8 @@ impl<'a> CalibrationData<'a> {
         loss / self.weight().max(f64::MIN_POSITIVE)
     }
 
-    /// The expected calibration error: the weighted mean of |mean belief − frequency| over bins, averaged over categories.
+    /// The expected calibration error: the weighted mean of |mean belief − frequency| over bins, averaged over
+    /// categories.
     ///
     /// For labels of two categories it is that of the first category.
     pub fn calibration_error(&self, calibrator: &dyn Calibrate) -> f64 {

@@ -1,7 +1,7 @@
 //! Fits calibrators to rows of known truth, one label at a time.
 //!
-//! Every kind is regularized toward the identity. So a small number of rows changes little, and a label that is always or
-//! never true gets finite parameters. Without rows, each kind is the identity.
+//! Every kind is regularized toward the identity. So a small number of rows changes little, and a label that is
+//! always or never true gets finite parameters. Without rows, each kind is the identity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,8 +18,8 @@ use crate::distribution::softmax;
 use crate::error::{CalibrationProblem, Result};
 use crate::log_space::log_odds;
 
-/// The ridge penalty of slope and inverse temperature, toward 1. RIDGE/2 · (distance from 1)² is added to the sum of the
-/// log losses.
+/// The ridge penalty of slope and inverse temperature, toward 1. RIDGE/2 · (distance from 1)² is added to the sum of
+/// the log losses.
 pub const RIDGE: f64 = 1.0;
 /// The ridge penalty of the intercept, toward 0.
 pub const INTERCEPT_RIDGE: f64 = 0.3;
@@ -192,8 +192,8 @@ fn held_out_loss(
     Ok(sum / total)
 }
 
-/// Minimizes Σ w · −ln σ(± (slope · x + intercept)) + RIDGE/2 (slope − 1)² + INTERCEPT_RIDGE/2 intercept². Here x is the
-/// log-odds of the smoothed belief.
+/// Minimizes Σ w · −ln σ(± (slope · x + intercept)) + RIDGE/2 (slope − 1)² + INTERCEPT_RIDGE/2 intercept². Here x is
+/// the log-odds of the smoothed belief.
 fn platt(rows: &[Row<'_>]) -> Calibrator {
     let odds: Vec<f64> = rows.iter().map(|row| log_odds(smooth(row.belief[0]))).collect();
     let [slope, intercept] = newton([1.0, 0.0], |&[slope, intercept]| {
@@ -220,8 +220,8 @@ fn platt(rows: &[Row<'_>]) -> Calibrator {
     Calibrator::Platt { slope, intercept }
 }
 
-/// Minimizes Σ w · −ln softmax(s ln b) + RIDGE/2 (s − 1)² over the inverse temperature s. This is convex in s: the second
-/// derivative of a row's log loss is the variance of ln b under the softmax.
+/// Minimizes Σ w · −ln softmax(s ln b) + RIDGE/2 (s − 1)² over the inverse temperature s. This is convex in s: the
+/// second derivative of a row's log loss is the variance of ln b under the softmax.
 fn temperature(rows: &[Row<'_>]) -> Calibrator {
     let logs: Vec<Vec<f64>> =
         rows.iter().map(|row| row.belief.iter().map(|&value| smooth(value).ln()).collect()).collect();
@@ -295,9 +295,9 @@ fn dirichlet_row(parameters: &[f64], logs: &[f64], truth: usize, out: &mut [f64]
 
 /// The maximum a posteriori P(L | C) in the paper's network, where C is drawn from the belief and not observed.
 ///
-/// It is fitted by expectation maximization. A row of truth m counts for column c in proportion to P(L = m | C = c) b(c).
-/// The first iteration starts from a uniform matrix, so it counts truths weighted by beliefs. The likelihood is concave,
-/// so the result is the maximum.
+/// It is fitted by expectation maximization. A row of truth m counts for column c in proportion to P(L = m | C = c)
+/// b(c). The first iteration starts from a uniform matrix, so it counts truths weighted by beliefs. The likelihood is
+/// concave, so the result is the maximum.
 fn confusion(data: &CalibrationData<'_>) -> Result<Confusion> {
     const MAX_ROUNDS: usize = 200;
     const TOLERANCE: f64 = 1e-6;

@@ -57,8 +57,8 @@ fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
 
 /// The minimizer of a convex function of many variables. Its value is never above that of the start.
 ///
-/// `function` writes the gradient and returns the value. The search stops when all derivatives are within `tolerance`, or
-/// when a step does not decrease the value.
+/// `function` writes the gradient and returns the value. The search stops when all derivatives are within
+/// `tolerance`, or when a step does not decrease the value.
 pub(super) fn limited_memory_bfgs(
     mut at: Vec<f64>,
     tolerance: f64,

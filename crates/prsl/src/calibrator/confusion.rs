@@ -9,9 +9,9 @@ const MAX_COUNT: f64 = 1e12;
 
 /// A confusion matrix. Rows are true categories, and columns are the classifier's categories.
 ///
-/// In the paper's network the classifier's node C is the parent of the label's node L, so
-/// π(m) = Σ_c P(L = m | C = c) b(c). Column c of the matrix is P(L | C = c). Columns are divided by their sums, so counts
-/// are accepted too. A column without counts is uniform.
+/// In the paper's network the classifier's node C is the parent of the label's node L, so π(m) = Σ_c P(L = m | C = c)
+/// b(c). Column c of the matrix is P(L | C = c). Columns are divided by their sums, so counts are accepted too. A
+/// column without counts is uniform.
 ///
 /// ```
 /// use prsl::calibrate::{Calibrate, Confusion};

@@ -6,8 +6,8 @@ use crate::error::Result;
 
 /// ln π(m) = Σₖ weights\[m\]\[k\] ln b(k) + bias\[m\] up to normalization.
 ///
-/// This calibrates a classifier whose beliefs have a Dirichlet distribution given each true category (Kull et al., "Beyond
-/// temperature scaling", NeurIPS 2019). The identity matrix and a bias of 0 leave clipped beliefs unchanged.
+/// This calibrates a classifier whose beliefs have a Dirichlet distribution given each true category (Kull et al.,
+/// "Beyond temperature scaling", NeurIPS 2019). The identity matrix and a bias of 0 leave clipped beliefs unchanged.
 ///
 /// ```
 /// use prsl::calibrate::{Calibrate, Dirichlet};

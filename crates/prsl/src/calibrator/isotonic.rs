@@ -23,8 +23,8 @@ pub struct Isotonic {
 }
 
 impl Isotonic {
-    /// Creates the maps from their points (belief, value), one map for each category. Beliefs must increase, and values must
-    /// not decrease.
+    /// Creates the maps from their points (belief, value), one map for each category. Beliefs must increase, and
+    /// values must not decrease.
     pub fn new(maps: Vec<Vec<(f64, f64)>>) -> Result<Self> {
         for (category, points) in maps.iter().enumerate() {
             check(category + 1, points)?;

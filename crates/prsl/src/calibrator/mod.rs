@@ -26,8 +26,8 @@ pub const MAX_PARAMETER: f64 = 1e6;
 
 /// A map from the raw belief about one label to a calibrated one. Users can implement it for their own calibrators.
 ///
-/// [`Calibrator`] has the maps that a model can store. [`BeliefMatrix::calibrate`](crate::BeliefMatrix::calibrate) applies any
-/// other map before inference.
+/// [`Calibrator`] has the maps that a model can store. [`BeliefMatrix::calibrate`](crate::BeliefMatrix::calibrate)
+/// applies any other map before inference.
 ///
 /// ```
 /// use prsl::calibrate::Calibrate;
@@ -70,8 +70,8 @@ pub enum Calibrator {
     /// Leaves beliefs unchanged, including 0 and 1.
     #[default]
     Identity,
-    /// π(m) ∝ b(m)^(1/temperature), where b is clipped. A temperature above 1 makes beliefs less certain, and one below 1
-    /// makes them more certain.
+    /// π(m) ∝ b(m)^(1/temperature), where b is clipped. A temperature above 1 makes beliefs less certain, and one
+    /// below 1 makes them more certain.
     Temperature {
         /// The temperature, above 0.
         temperature: f64,

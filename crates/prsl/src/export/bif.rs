@@ -75,7 +75,8 @@ pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String
     Ok(text)
 }
 
-/// A node with one state per typical combination, and for every label a node that tells whether the label agrees with it.
+/// A node with one state per typical combination, and for every label a node that tells whether the label agrees with
+/// it.
 fn write_choice(text: &mut String, model: &Model, names: &Identifiers, choice: &Choice<'_>) {
     let values: Vec<_> = choice.probabilities().into_iter().map(number).collect();
     put(text, format_args!("\nprobability ( {CHOICE} ) {{\n  table {};\n}}\n", values.join(", ")));

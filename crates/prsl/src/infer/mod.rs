@@ -9,8 +9,9 @@
 //! | [`Gibbs`] | samples of large models | no |
 //! | [`Enumeration`] | everything, for small models: the reference in tests | yes |
 //!
-//! All engines have the same verbs. `infer`, `best`, `top` and `sample` take one [`Instance`]: evidence by name, or a row of a
-//! matrix. `infer_batch`, `best_batch`, `top_batch` and `sample_batch` take a [`BeliefMatrix`](crate::BeliefMatrix).
+//! All engines have the same verbs. `infer`, `best`, `top` and `sample` take one [`Instance`]: evidence by name, or a
+//! row of a matrix. `infer_batch`, `best_batch`, `top_batch` and `sample_batch` take a
+//! [`BeliefMatrix`](crate::BeliefMatrix).
 //!
 //! [`Engines`] compiles an engine for each kind of query. They share the factors of the model.
 //!

@@ -50,7 +50,8 @@ pub(super) struct LabelEntry<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "Vec<f64>", inner(range(min = 0, max = 1)))]
     pub(super) prior: Option<Cow<'a, [f64]>>,
-    /// The classifier that gives the beliefs about the label. If absent, it is named like the label. If null, there is none.
+    /// The classifier that gives the beliefs about the label. If absent, it is named like the label. If null, there
+    /// is none.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "Option<String>")]
     pub(super) classifier: Option<Option<Cow<'a, str>>>,
@@ -93,8 +94,8 @@ pub(super) enum CalibratorEntry {
     },
     /// The matrix times the belief.
     Confusion {
-        /// Counts or probabilities. Rows are true categories, and columns are the classifier's categories. Columns are divided
-        /// by their sums.
+        /// Counts or probabilities. Rows are true categories, and columns are the classifier's categories. Columns
+        /// are divided by their sums.
         matrix: Vec<Vec<f64>>,
     },
 }
@@ -131,8 +132,8 @@ pub(super) struct CombinationEntry {
     /// The weight w. The weight of the assignment is multiplied by 1 + w.
     #[schemars(range(min = 0))]
     pub(super) weight: f64,
-    /// The categories in the rule language, such as `walking, gait, alarm`. Yes/no labels that are not named are `no`. If
-    /// all labels are, the text is `none`.
+    /// The categories in the rule language, such as `walking, gait, alarm`. Yes/no labels that are not named are
+    /// `no`. If all labels are, the text is `none`.
     pub(super) categories: String,
 }
 

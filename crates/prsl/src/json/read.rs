@@ -197,7 +197,8 @@ impl InhibitionEntry<'_> {
     }
 }
 
-/// Checks the format and the version first, so that a model of a newer prsl is recognized even if nothing else can be read.
+/// Checks the format and the version first, so that a model of a newer prsl is recognized even if nothing else can be
+/// read.
 fn probe(json: &str) -> Result<()> {
     let mut head = Head::default();
     // Errors are reported when the whole text is read.

@@ -16,8 +16,8 @@ use crate::posterior::{Engine, Posteriors};
 /// ln P(t) = ln Z(K) − ln Z = ln Z' + Σ_{l ∈ K} ln π_l(t_l) − ln Z                  (1)
 /// ```
 ///
-/// where Z' has a belief of 1 in t_l in place of π_l. If all labels are known, Z(K) is the weight of one assignment (2).
-/// Only partly known rows take another run of `infer`, which is the engine that gave the posteriors.
+/// where Z' has a belief of 1 in t_l in place of π_l. If all labels are known, Z(K) is the weight of one assignment
+/// (2). Only partly known rows take another run of `infer`, which is the engine that gave the posteriors.
 ///
 /// ```
 /// use prsl::metrics::joint_log_likelihoods;

@@ -23,12 +23,12 @@
 //! rows tend to be calibrated worse than the original rows, so the interval of this score tends to lie above it.
 //!
 //! **Probability 0.** A truth of probability 0 scores ln 1e-300 ([`IMPOSSIBLE`]) instead of −∞, and is counted in
-//! [`Scores::impossible`]. Finite values are not clipped. A row in which rules and beliefs contradict each other has no
-//! prediction. It counts as wrong for each known label, with probability 0, and predicts no class. The calibration error
-//! ignores it.
+//! [`Scores::impossible`]. Finite values are not clipped. A row in which rules and beliefs contradict each other has
+//! no prediction. It counts as wrong for each known label, with probability 0, and predicts no class. The calibration
+//! error ignores it.
 //!
-//! **Approximations.** Loopy propagation has no exact ln Z, so it gives no joint log-likelihood. A difference of two Bethe
-//! values is not a log probability, and must not be compared with exact ones.
+//! **Approximations.** Loopy propagation has no exact ln Z, so it gives no joint log-likelihood. A difference of two
+//! Bethe values is not a log probability, and must not be compared with exact ones.
 
 mod bootstrap;
 mod evaluation;

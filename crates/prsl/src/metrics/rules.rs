@@ -85,8 +85,8 @@ impl RuleEffects {
         self.tree.model()
     }
 
-    /// The influence of each rule: the mean over rows of the largest change of any category's probability, compared with
-    /// the posterior without the rule. Rows that are impossible with or without it are ignored.
+    /// The influence of each rule: the mean over rows of the largest change of any category's probability, compared
+    /// with the posterior without the rule. Rows that are impossible with or without it are ignored.
     pub fn influences(&self, rows: &BeliefMatrix) -> Result<Vec<Average>> {
         check_rows(self.model(), rows)?;
         let posteriors = self.tree.infer_batch(rows)?;
@@ -102,18 +102,18 @@ impl RuleEffects {
 
     /// The gain of each rule: ln P(known truths) with the rule minus without it, mean over rows with a known truth.
     ///
-    /// Let K be the known labels, Z(K) the sum over the assignments that agree with them, and Z₋ₖ the sums without rule k.
-    /// Then
+    /// Let K be the known labels, Z(K) the sum over the assignments that agree with them, and Z₋ₖ the sums without
+    /// rule k. Then
     ///
     /// ```text
     /// gain = (ln Z(K) − ln Z) − (ln Z₋ₖ(K) − ln Z₋ₖ)                    (1)
     /// Z₋ₖ = Z / P(rule k holds | all other rules hold)                  (2)
     /// ```
     ///
-    /// So a row takes one run for any number of rules. (2) holds without typical combinations, which are added to each sum.
-    /// If Z = 0, (2) is undefined, and the rules of the conflict are left out one by one. A probability of 0 counts as in
-    /// [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood): the gain of a rule that makes a truth
-    /// impossible is as low as −690.
+    /// So a row takes one run for any number of rules. (2) holds without typical combinations, which are added to
+    /// each sum. If Z = 0, (2) is undefined, and the rules of the conflict are left out one by one. A probability of
+    /// 0 counts as in [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood): the gain of a rule
+    /// that makes a truth impossible is as low as −690.
     pub fn gains(&self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Vec<Average>> {
         check_rows(self.model(), rows)?;
         check_truths(self.model(), rows.n_rows(), truths)?;

@@ -278,7 +278,8 @@ impl Model {
         self.edit().retain_rules(|_| false).remove_typical().build()
     }
 
-    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is impossible.
+    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is
+    /// impossible.
     pub(crate) fn log_weight_at(&self, row: &[f64], assignment: &[usize]) -> f64 {
         self.log_weight_of_rules(row, assignment) + self.log_typical(assignment)
     }

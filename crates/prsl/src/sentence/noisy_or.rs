@@ -138,7 +138,8 @@ impl Writer<'_> {
 
     /// The position of the label that is the consequence: the strongest one.
     ///
-    /// Among equally strong labels, positive statements come before negative ones, and later labels before earlier ones.
+    /// Among equally strong labels, positive statements come before negative ones, and later labels before earlier
+    /// ones.
     fn consequence(&self, effects: &[Effect], strongest: f64) -> usize {
         let is_negative = |effect: &Effect| {
             let is_binary = self.names.labels()[effect.label.index()].is_binary();

@@ -14,8 +14,8 @@ use crate::label::{CategoryId, Label, LabelId};
 use crate::names::{Bare, Names};
 use crate::notation::{RESERVED, STATEMENTS};
 
-/// Maximum number of comparisons of misspelt names with known ones in one text. Beyond it there are no suggestions, which
-/// bounds the time.
+/// Maximum number of comparisons of misspelt names with known ones in one text. Beyond it there are no suggestions,
+/// which bounds the time.
 pub(crate) const MAX_COMPARISONS: usize = 200_000;
 
 /// The result of reading at the cursor.

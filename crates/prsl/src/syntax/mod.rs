@@ -1,7 +1,7 @@
 //! The rule language: reading and printing formulas, combinations and expectations.
 //!
-//! Names are looked up in the [`Names`] of a model. No other part of a model is needed. `text` reads the statements of a
-//! model file.
+//! Names are looked up in the [`Names`] of a model. No other part of a model is needed. `text` reads the statements
+//! of a model file.
 
 mod combination;
 pub(crate) mod cursor;

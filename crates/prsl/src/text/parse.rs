@@ -72,8 +72,8 @@ impl<'s> Errors<'s> {
         Self { source, tokens, unreadable, list }
     }
 
-    /// Whether the lexer could read all of a statement. If not, other errors of the statement are not reported, since they
-    /// may follow from the unreadable part.
+    /// Whether the lexer could read all of a statement. If not, other errors of the statement are not reported, since
+    /// they may follow from the unreadable part.
     fn is_readable(&self, statement: &[Token]) -> bool {
         let (first, last) = (statement[0].span.start, statement[statement.len() - 1].span.start);
         let end = self.tokens[self.tokens.partition_point(|token| token.span.start <= last)].span.start;

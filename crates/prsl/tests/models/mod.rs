@@ -8,8 +8,8 @@ use prsl::Model;
 const LABELS: [&str; 5] = ["plain", "\"two words\"", "größe", "\"label\"", "\"quo\\\"te\\u{2028}\""];
 const CATEGORIES: [&str; 4] = ["a", "\"in\"", "\"1st\"", "ß"];
 
-/// A model of one to five labels, up to `max_rules` rules including hard ones and noisy-or rules, and up to three typical
-/// combinations.
+/// A model of one to five labels, up to `max_rules` rules including hard ones and noisy-or rules, and up to three
+/// typical combinations.
 pub fn model(max_rules: usize) -> impl Strategy<Value = Model> {
     prop::collection::vec((2_usize..5, any::<bool>(), 0_usize..3, probability()), 1..=5)
         .prop_flat_map(move |labels| {

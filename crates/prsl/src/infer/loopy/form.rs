@@ -1,7 +1,8 @@
 //! Messages from one factor to its labels, in the cheapest form for the factor.
 //!
-//! A factor receives a cavity message from each of its labels. It sends to each label the ⊕ over the other labels of the
-//! rule's weight times their cavity messages. Slots are ordered by label, as in the factor's scope. Every slot is a lane.
+//! A factor receives a cavity message from each of its labels. It sends to each label the ⊕ over the other labels of
+//! the rule's weight times their cavity messages. Slots are ordered by label, as in the factor's scope. Every slot is
+//! a lane.
 //!
 //! Hot loops index whole slices by a range of slots instead of zipping parts of them. With zipped parts, the compiler
 //! vectorizes across slots with gather instructions instead of across the lane.
@@ -181,9 +182,9 @@ impl RankOne {
         Self { sizes, q, weights, smallest }
     }
 
-    /// See [`Form::smallest_product`]. The weight of "fired" is a sum, at least as large as its largest term. The weight of "silent"
-    /// is a product over labels. If it dominates, all messages are as small as the product, and the factor's total shows
-    /// it. So only a single small cavity message can underflow undetected.
+    /// See [`Form::smallest_product`]. The weight of "fired" is a sum, at least as large as its largest term. The
+    /// weight of "silent" is a product over labels. If it dominates, all messages are as small as the product, and
+    /// the factor's total shows it. So only a single small cavity message can underflow undetected.
     #[inline(always)]
     fn smallest_product<const L: usize>(&self, cavities: &[Lane<L>]) -> Lane<L> {
         /// Margin for the totals of the other labels.

@@ -81,8 +81,9 @@ pub(super) struct RowBeliefs<'a> {
 /// ln Z = Σₖ (1 − degreeₖ) ln Zₖ + Σₑ ln uₑ + Σⱼ ln vⱼ                                (4)
 /// ```
 ///
-/// where vⱼ is the last normalizing constant. Scaling a cavity message does not change (4): the scale cancels between Zₖ
-/// and the uₑ of the factor's other edges. So cavity messages need not be normalized. Checked in `trees_are_exact`.
+/// where vⱼ is the last normalizing constant. Scaling a cavity message does not change (4): the scale cancels between
+/// Zₖ and the uₑ of the factor's other edges. So cavity messages need not be normalized. Checked in
+/// `trees_are_exact`.
 pub(super) struct Messages<'a, S, const L: usize> {
     graph: &'a Graph,
     forms: &'a [Form],
@@ -291,8 +292,8 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         Change { marginals: self.finish_sweep(), totals }
     }
 
-    /// Computes the cavity message of every edge: the label's belief times the messages of the edges before it and those
-    /// after it.
+    /// Computes the cavity message of every edge: the label's belief times the messages of the edges before it and
+    /// those after it.
     fn compute_cavities(&mut self) {
         wide!(self.compute_cavities_in());
     }
@@ -337,11 +338,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// Updates the factors whose labels have changed most, one update per factor of the graph. A pending change above the
-    /// tolerance counts as a change of the marginals. This schedule runs one row at a time.
+    /// Updates the factors whose labels have changed most, one update per factor of the graph. A pending change above
+    /// the tolerance counts as a change of the marginals. This schedule runs one row at a time.
     ///
-    /// The change of a factor's messages is not computed in advance. It is estimated by the change of the messages to its
-    /// labels, as in Sutton and McCallum, "Improved dynamic schedules for belief propagation" (UAI 2007).
+    /// The change of a factor's messages is not computed in advance. It is estimated by the change of the messages to
+    /// its labels, as in Sutton and McCallum, "Improved dynamic schedules for belief propagation" (UAI 2007).
     pub(super) fn residual(&mut self, tolerance: f64) -> Change<L> {
         for _ in 0..self.graph.factors.len() {
             let Some(factor) = self.queue.pop(tolerance) else { break };

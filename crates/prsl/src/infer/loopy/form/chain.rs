@@ -46,8 +46,8 @@ impl Chain {
         self.ends.len() + self.levels.iter().map(|level| level.next.len() / 2).sum::<usize>()
     }
 
-    /// See [`Form::smallest_product`](super::Form::smallest_product). Each α and β is a sum of products of two factors: an earlier α or β, and a
-    /// cavity message.
+    /// See [`Form::smallest_product`](super::Form::smallest_product). Each α and β is a sum of products of two
+    /// factors: an earlier α or β, and a cavity message.
     #[inline(always)]
     pub(super) fn smallest_product<const L: usize>(
         &self,
