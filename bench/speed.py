@@ -20,7 +20,7 @@ SIZES = [
 
 
 def run(binary, engine, labels, seeds, rows):
-    """The lines of one run, by seed; a model that is refused ends it."""
+    """The lines of one run, by seed. A refused model ends the run."""
     command = [binary, "--engine", engine, "--labels", str(labels), "--seeds", seeds, "--rows", str(rows)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {line["seed"]: line for line in map(json.loads, done.stdout.splitlines())}

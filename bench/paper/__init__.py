@@ -1,1 +1,1 @@
-"""The evaluation of the pRSL paper, repeated: multi-label methods on the same beliefs, folds and metrics."""
+"""Repeats the evaluation of the pRSL paper: multi-label methods on the same beliefs, folds and metrics."""

@@ -51,7 +51,7 @@ def _numbers(text: str) -> list[int]:
 def main(argv: list[str] | None = None) -> int:
     """Run, print the tables, write the report."""
     chosen = arguments(argv)
-    # Redirected to a file, tables keep their width.
+    # Tables keep their width if the output is redirected to a file.
     console = Console() if sys.stdout.isatty() else Console(width=170)
     plan = Plan(
         data=chosen.data,

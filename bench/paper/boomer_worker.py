@@ -1,4 +1,4 @@
-"""Fits BOOMER on the arrays of one file and writes its answers into another; runs in BOOMER's own environment."""
+"""Fits BOOMER to the arrays of one file and writes its predictions to another. Runs in BOOMER's own environment."""
 
 import json
 import sys
@@ -14,12 +14,12 @@ def log_likelihood(marginals: np.ndarray, truths: np.ndarray) -> float:
 
 
 def dense(matrix: object) -> np.ndarray:
-    """A prediction as an array, whichever format was chosen for it."""
+    """A prediction as a dense array."""
     return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
 
 
 def main(task: str, answer: str, options: str) -> None:
-    """Fit, choose the number of rules on validation rows, answer about test rows."""
+    """Fit, select the number of rules on validation rows, and predict test rows."""
     wanted = json.loads(options)
     with np.load(task) as arrays:
         data = {name: arrays[name] for name in arrays.files}

@@ -1,4 +1,4 @@
-"""Maps from raw beliefs to trustworthy ones, one label at a time."""
+"""Calibration of beliefs, one label at a time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ SMALLEST = 0.001
 
 
 def smooth(beliefs: np.ndarray, smallest: float = SMALLEST) -> np.ndarray:
-    """Beliefs kept away from 0 and 1."""
+    """Beliefs clipped away from 0 and 1."""
     return np.clip(beliefs, smallest, 1.0 - smallest)
 
 
 def platt(belief: np.ndarray, truth: np.ndarray, ridge: float, steps: int = 30) -> tuple[float, float]:
-    """Slope and intercept of a logistic fit on the belief's log-odds, pulled toward leaving it as it is.
+    """Slope and intercept of a logistic fit on the belief's log-odds, with a ridge penalty toward the identity.
 
     Newton's method on the mean cross-entropy plus ridge / n times half the squared distance from (1, 0).
     """
@@ -66,7 +66,7 @@ class PlattScaling:
 
 
 class IsotonicScaling:
-    """A rising step function per label, kept 1 / (n + 2) away from 0 and 1."""
+    """A nondecreasing step function per label, at least 1 / (n + 2) away from 0 and 1."""
 
     def fit(self, beliefs: np.ndarray, truths: np.ndarray) -> IsotonicScaling:
         """Fit a map for every label."""

@@ -12,7 +12,7 @@ COLORS = 5
 
 
 def reliability_chart(title: str, curves: list[tuple[str, dict[str, list[float]]]]) -> str:
-    """Frequency of label 1 against belief by strata, one line per curve; the dashed line is perfect calibration."""
+    """Frequency of label 1 against belief by bin, one line per curve. The dashed line is perfect calibration."""
     inner = SIZE - MARGIN - 8.0
 
     def place(belief: float, frequency: float) -> str:
@@ -33,7 +33,7 @@ def reliability_chart(title: str, curves: list[tuple[str, dict[str, list[float]]
             for count, belief, positive in zip(strata["count"], strata["belief"], strata["positive"])
             if count
         ]
-        # More curves than colors: the lines of a second round are paler.
+        # If there are more curves than colors, colors repeat in a paler shade.
         opacity = 1.0 if index < COLORS else 0.55
         style = f"stroke: var(--series); opacity: {opacity}"
         line = f'<polyline class="line" style="{style}" points="{" ".join(points)}">'
@@ -43,13 +43,13 @@ def reliability_chart(title: str, curves: list[tuple[str, dict[str, list[float]]
 
 
 def pooled(curves: list[dict[str, list[float]]]) -> dict[str, list[float]]:
-    """The strata of several folds together."""
+    """The bins of several folds together."""
     keys = ("count", "belief", "positive")
     return {key: [sum(values) for values in zip(*(curve[key] for curve in curves))] for key in keys}
 
 
 def rank_chart(title: str, ranks: Ranks, titles: dict[str, str]) -> str:
-    """Methods on a scale of average ranks; a bar joins those that cannot be told apart."""
+    """Methods on a scale of average ranks. A bar connects methods that do not differ significantly."""
     width, left, right = 640.0, 150.0, 150.0
     count = len(ranks.average)
     inner = width - left - right
@@ -84,7 +84,7 @@ def rank_chart(title: str, ranks: Ranks, titles: dict[str, str]) -> str:
 
 
 def _groups(ranks: Ranks) -> list[tuple[float, float]]:
-    """The widest runs of ranks within the critical difference."""
+    """The largest groups of ranks within the critical difference."""
     values = list(ranks.average.values())
     runs: list[tuple[float, float]] = []
     for index, start in enumerate(values):

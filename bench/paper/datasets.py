@@ -1,4 +1,4 @@
-"""The paper's datasets in folds: beliefs, truths and, for methods that want them, features."""
+"""The paper's datasets in folds: beliefs, truths and, for methods that need them, features."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ or not, into a folder and name it with `--data FOLDER`; without belief files (NA
 
 
 class DataAbsent(Exception):
-    """A file of a dataset is not there; the message says where to get it."""
+    """A file of a dataset is missing. The message tells where to get it."""
 
 
 @dataclass(frozen=True)
 class Forest:
-    """How the paper's base learner, a probability forest per label, is grown."""
+    """Settings of the paper's base learner, a probability forest per label."""
 
     trees: int
     min_leaf: int = 5
@@ -72,18 +72,18 @@ class Fold:
 
 
 class Folder:
-    """Where the files of the datasets are: in a folder, or in `mulan` and `beliefs` below it."""
+    """The folder of the datasets' files, which may be in its subfolders `mulan` and `beliefs`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def find(self, *names: str) -> Path | None:
-        """The first of the names that is there."""
+        """The first of the names that exists."""
         candidates = (self.path / below / name for name in names for below in ("", "mulan", "beliefs"))
         return next((path for path in candidates if path.is_file()), None)
 
     def get(self, *names: str) -> Path:
-        """Like `find`, but an error that says where to get the file."""
+        """Like `find`, but raises an error that tells where to get a missing file."""
         path = self.find(*names)
         if path is None:
             raise DataAbsent(ABSENT.format(wanted=names[0], folder=self.path))
@@ -95,7 +95,7 @@ class Folder:
 
 
 class Dataset:
-    """A dataset's folds, read when they are asked for."""
+    """A dataset's folds, read on demand."""
 
     def __init__(self, name: str, folder: Folder) -> None:
         self.name = name

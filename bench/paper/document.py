@@ -1,4 +1,4 @@
-"""A report as Markdown, as a page that needs nothing from elsewhere, and as tables on the terminal."""
+"""A report as Markdown, as a self-contained page, and as tables on the terminal."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ svg.chart .line { fill: none; stroke-width: 1.4; stroke-linejoin: round; }
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `code` in backticks is all of Markdown it may have."""
+    """A paragraph. Its only markup is `code` in backticks."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Heading:
-    """The head of a section."""
+    """The heading of a section."""
 
     text: str
 
@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A table's row; a printed one quotes the paper."""
+    """A row of a table. A printed row quotes the paper."""
 
     cells: list[Cell]
     printed: bool = False
@@ -69,14 +69,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Points:
-    """Several short points."""
+    """A list."""
 
     points: list[str]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Charts side by side; Markdown leaves them out."""
+    """Charts side by side, omitted in Markdown."""
 
     caption: str
     charts: list[str]
@@ -161,6 +161,6 @@ def show(blocks: list[Block], console: Console) -> None:
             for row in block.rows:
                 style = "dim" if row.printed else None
                 table.add_row(*(f"[bold]{c.text}[/]" if c.best else c.text for c in row.cells), style=style)
-            # Not as the table's title, which would be broken at the table's width.
+            # Printed separately, because a table's title would be wrapped at the table's width.
             console.print(f"\n{block.caption}", highlight=False)
             console.print(table)

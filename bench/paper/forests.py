@@ -1,4 +1,4 @@
-"""The paper's base learners, grown anew: for each label a probability forest on the features."""
+"""The paper's base learners: for each label, a probability forest on the features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .datasets import DATASETS, Dataset, Fold, Forest, Part
 
 
 class Grown:
-    """A label's forest, with out-of-bag beliefs for the rows it was grown on; a constant where these all agree."""
+    """A label's forest, with out-of-bag beliefs for its training rows. It is a constant if all training truths are equal."""
 
     def __init__(self, features: np.ndarray, truth: np.ndarray, forest: Forest, seed: int) -> None:
         n, positives = len(truth), int(truth.sum())
@@ -29,7 +29,7 @@ class Grown:
             random_state=seed,
             n_jobs=1,
         )
-        # With few trees a row may be in all of their bags.
+        # With a small number of trees, a row may be in the bags of all of them.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
             self.model.fit(features, truth)
@@ -48,13 +48,13 @@ def _no_score(truth: np.ndarray, predicted: np.ndarray) -> float:
 
 
 def setting_of(dataset: str, trees: int | None = None) -> Forest:
-    """A dataset's forest, if asked with another number of trees."""
+    """The settings of a dataset's forest, optionally with another number of trees."""
     forest = DATASETS[dataset].forest if dataset in DATASETS else Forest(500)
     return forest if trees is None else Forest(trees, forest.min_leaf, forest.min_split)
 
 
 def forest_fold(dataset: Dataset, number: int, folder: Path, trees: int | None = None) -> Fold:
-    """A fold whose beliefs come from forests grown here; they are kept in `folder` for the next method."""
+    """A fold with beliefs of forests fitted here. They are stored in `folder` for the next method."""
     split, arff = dataset.splits[number - 1], dataset.arff
     setting = setting_of(dataset.name, trees)
     kept = folder / f"{dataset.name}-{number}-{setting.trees}.npz"

@@ -1,4 +1,4 @@
-"""What a method answers about rows of a test part, and how the paper scores it."""
+"""Predictions for test rows, and the paper's metrics."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def row_log_likelihood(marginals: np.ndarray, truths: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Per stratum of belief: how many beliefs, their sum, and how many of their labels were 1."""
+    """Per bin of beliefs: their number, their sum, and the number of labels that were 1."""
 
     count: np.ndarray
     belief: np.ndarray
     positive: np.ndarray
 
     def calibration_error(self) -> float:
-        """Mean distance between belief and frequency, strata weighted by their number of beliefs."""
+        """Mean distance between belief and frequency, with bins weighted by their number of beliefs."""
         return float(np.abs(self.belief - self.positive).sum() / self.count.sum())
 
 
 def reliability(marginals: np.ndarray, truths: np.ndarray) -> Reliability:
-    """Strata of equal width over all beliefs P(label = 1) of a part; a belief of 1 is in the last."""
+    """Bins of equal width over all beliefs P(label = 1). A belief of 1 is in the last bin."""
     beliefs = np.clip(marginals.ravel(), 0.0, 1.0)
     stratum = np.minimum((beliefs * BINS).astype(int), BINS - 1)
     return Reliability(

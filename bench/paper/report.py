@@ -56,7 +56,7 @@ def _sentence(key: str) -> str:
 
 
 def _incomplete(scores: Scores, datasets: list[str], methods: list[str]) -> list[Block]:
-    """Says where a method has fewer folds than others."""
+    """A note about methods with fewer folds than others."""
     gaps = []
     for dataset in datasets:
         most = max(len(scores.folds(dataset, key)) for key in methods)
@@ -87,7 +87,7 @@ def _metric_table(scores: Scores, datasets: list[str], methods: list[str], metri
             cells.append(_cell(scores, dataset, key, metric, winners[dataset]))
         rows.append(Row(cells))
         printed = METHODS[key].paper_row
-        # The number of a printed row stands under the last method it belongs to.
+        # A printed row is placed below the last method that it belongs to.
         if printed and not any(METHODS[other].paper_row == printed for other in methods[methods.index(key) + 1 :]):
             quoted = [PRINTED.get((metric, printed, dataset)) for dataset in datasets]
             if any(quoted):
@@ -173,7 +173,7 @@ def _rank_cell(ranking: Ranks, key: str) -> Cell:
 
 
 def _duration(seconds: float) -> str:
-    """Three digits, in a unit that suits them."""
+    """A duration with three digits and a unit."""
     unit, size = next((pair for pair in (("s", 1.0), ("ms", 1e-3)) if seconds >= pair[1]), ("µs", 1e-6))
     value = seconds / size
     return f"{value:.0f} {unit}" if value >= 100.0 else f"{value:.3g} {unit}"

@@ -1,4 +1,4 @@
-"""Results on disk: one small JSON file for each dataset, fold and method, so that a killed run goes on."""
+"""Results on disk: one small JSON file for each dataset, fold and method, so that a killed run can continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .metrics import Reliability
 
 @dataclass(frozen=True)
 class Result:
-    """What one method scored on one fold."""
+    """The scores of one method on one fold."""
 
     dataset: str
     fold: int
@@ -28,7 +28,7 @@ class Result:
 
 
 def curve(strata: Reliability) -> dict[str, list[float]]:
-    """A reliability curve's strata as JSON has them."""
+    """The bins of a reliability curve, read from JSON."""
     return {
         "count": strata.count.tolist(),
         "belief": strata.belief.tolist(),
@@ -43,11 +43,11 @@ class Store:
         self.folder = folder
 
     def path(self, dataset: str, fold: int, method: str) -> Path:
-        """Where a result is kept."""
+        """The file of a result."""
         return self.folder / f"{dataset}-{fold}-{method}.json"
 
     def load(self, dataset: str, fold: int, method: str, settings: dict[str, Any] | None = None) -> Result | None:
-        """A kept result; none if it was measured with other settings."""
+        """A stored result; `None` if it was measured with other settings."""
         try:
             kept = json.loads(self.path(dataset, fold, method).read_text(encoding="utf-8"))
         except (FileNotFoundError, json.JSONDecodeError):
@@ -61,16 +61,16 @@ class Store:
     @staticmethod
     def current(result: Result, settings: dict[str, Any]) -> bool:
         """Whether a result was measured with these settings."""
-        # Through JSON, because it turns tuples into lists.
+        # Converted through JSON, which turns tuples into lists.
         return result.settings == json.loads(json.dumps(settings))
 
     def places(self) -> list[tuple[str, int, str]]:
-        """Dataset, fold and method of every kept result."""
+        """Dataset, fold and method of every stored result."""
         found = (re.fullmatch(r"(.+?)-(\d+)-(.+)\.json", path.name) for path in sorted(self.folder.glob("*.json")))
         return [(match[1], int(match[2]), match[3]) for match in found if match]
 
     def save(self, result: Result) -> None:
-        """Keep a result; a killed run leaves no half-written file."""
+        """Store a result. A killed run leaves no incomplete file."""
         path = self.path(result.dataset, result.fold, result.method)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".partial")

@@ -1,4 +1,4 @@
-"""The one place that knows the Python package `prsl`; imported late, so that everything else runs without it."""
+"""The only module that imports the Python package `prsl`. It is imported late, so that everything else runs without it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_arff(path: Path, xml: Path) -> Arff:
 
 
 def pairs(beliefs: np.ndarray) -> list[np.ndarray]:
-    """The beliefs as `prsl` takes them: for each label an array with a column for 0 and one for 1."""
+    """The beliefs in the form of `prsl`: for each label, an array with a column for 0 and one for 1."""
     return [np.column_stack([1.0 - belief, belief]) for belief in beliefs.T.astype(float)]
 
 
@@ -43,7 +43,7 @@ class Stacker:
         self.stacker: Any = RuleStacker(recipe=recipe, calibration=calibration, random_state=seed, n_jobs=1)
 
     def fit(self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray]) -> str:
-        """Learn rules from the training rows; returns how much was learned, as the validation rows would have it."""
+        """Learn rules from the training rows, and return the size that was selected on the validation rows."""
         val_beliefs, val_truths = validation
         self.stacker.fit(pairs(beliefs), truths, validation=(pairs(val_beliefs), val_truths))
         return str(self.stacker.learned_.size)

@@ -1,4 +1,4 @@
-"""Runs methods on folds, whatever is not yet on disk, and shows how far it is."""
+"""Runs methods on folds unless their results are on disk, and shows the progress."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUICK_TREES = 25
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run."""
+    """The methods, datasets and folds to run."""
 
     data: Path
     out: Path
@@ -35,18 +35,18 @@ class Plan:
 
     @property
     def store(self) -> Store:
-        """Where results are kept."""
+        """The store of the results."""
         return Store(self.folder / "results")
 
     @property
     def folder(self) -> Path:
-        """Results and reports with other beliefs or in a hurry are kept apart from those of the benchmark proper."""
+        """The folder. Results with other beliefs, or of quick runs, are separate from those of the main benchmark."""
         variant = self.beliefs + ("-quick" if self.quick else "")
         return self.out if variant == "fixed" else self.out / variant
 
 
 def kept(plan: Plan) -> list[Result]:
-    """Everything on disk that was measured with the present settings, whatever the plan runs."""
+    """All results on disk that were measured with the current settings."""
     store = plan.store
     settings = {key: method(quick=plan.quick).settings() for key, method in METHODS.items()}
     found = (store.load(*place) for place in store.places() if place[2] in METHODS)
@@ -100,7 +100,7 @@ class Source:
         return folds[:QUICK_FOLDS] if self.plan.quick else folds
 
     def fold(self, number: int, features: bool) -> Fold:
-        """One fold, with features if asked."""
+        """One fold, with features if requested."""
         if self.plan.beliefs == "forest":
             features = True
         if (number, features) not in self.kept:
@@ -115,12 +115,12 @@ class Source:
 
 
 def run(plan: Plan, console: Console) -> list[Result]:
-    """Run what is not yet on disk and return the results of the whole plan."""
+    """Run everything that has no result on disk, and return the results of the whole plan."""
     sources = {name: Source(plan, name) for name in plan.datasets}
     tasks = [(source, key, number) for source in sources.values() for key in plan.methods for number in source.numbers]
     store, results, skipped = plan.store, [], {}
     if plan.fresh:
-        # All at once, so that a fresh run that is stopped goes on without `--fresh`.
+        # All are removed at once, so that a stopped run with `--fresh` can continue without it.
         for source, key, number in tasks:
             store.path(source.dataset.name, number, key).unlink(missing_ok=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -14,7 +14,7 @@ from .results import Result
 
 @dataclass(frozen=True)
 class Difference:
-    """By how much one method is better than another, over the folds that both have."""
+    """The difference between two methods, over the folds that both have."""
 
     mean: float
     error: float
@@ -62,7 +62,7 @@ class Scores:
         return max(complete, key=lambda method: sign * (self.mean(dataset, method, metric) or 0.0), default=None)
 
     def difference(self, dataset: str, method: str, other: str, metric: str) -> Difference | None:
-        """By how much `method` is better than `other`; positive is better whatever the metric."""
+        """The difference between `method` and `other`. A positive one means that `method` is better, for every metric."""
         ours, theirs = self.values(dataset, method, metric), self.values(dataset, other, metric)
         folds = sorted(ours.keys() & theirs.keys())
         if not folds:
@@ -87,7 +87,7 @@ class Ranks:
 
 
 def ranks(scores: Scores, datasets: list[str], methods: list[str], metric: str) -> Ranks | None:
-    """Ranks of the methods that have all datasets; none for fewer than three methods or two datasets."""
+    """Ranks of the methods with results on all datasets; `None` for fewer than three methods or two datasets."""
     methods = [m for m in methods if all(scores.folds(dataset, m) for dataset in datasets)]
     if len(methods) < 3 or len(datasets) < 2:
         return None

@@ -1,7 +1,7 @@
-"""Asks other tools the questions that prsl has answered, checks that they agree, and measures their time.
+"""Runs other tools on the queries that prsl has answered, checks that they agree, and measures their time.
 
-Every tool gets its fastest natural form, and only what a row takes is measured: a model is built, and run once on its
-first row, before the clock starts. One thread, CPU time.
+Every tool gets the model in its fastest natural form. Only the CPU time per row on one thread is measured: a model is
+built, and runs once on its first row, before the measurement.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 for setting in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[setting] = "1"  # before anything with threads of its own is imported
+    os.environ[setting] = "1"  # must be set before any library with threads is imported
 
 import numpy as np
 import pyagrum
@@ -33,18 +33,18 @@ from pgmpy.models import DiscreteMarkovNetwork
 from problog import get_evaluatable
 from problog.program import PrologString
 
-# Marginals of exact tools differ by rounding only; ProbLog reads 15 decimals and adds logarithms.
+# Marginals of exact tools differ only by rounding. ProbLog reads 15 decimals and adds logarithms.
 MARGINAL_TOLERANCE = 1e-6
-# pyAgrum's loopy propagation stops within some 1e-5 of where it goes; another fixed point is further off than this.
+# pyAgrum's loopy propagation stops within about 1e-5 of its fixed point. Other fixed points differ by more than this.
 LOOPY_TOLERANCE = 1e-3
-# toulbar2 counts costs in integers: -ln(weight) times 10 to this, each truncated.
+# toulbar2 has integer costs: -ln(weight) times 10 to this power, truncated.
 DECIMALS = 7
 MEMORY = 8 << 30
 ALL_SIZES = range(1000)
 
 
 class Disagreement(Exception):
-    """A tool's answer is not prsl's."""
+    """A tool's answer differs from prsl's."""
 
 
 @dataclass
@@ -100,7 +100,7 @@ def costs(weights: Iterable[float]) -> list[float]:
 
 
 class PyAgrum:
-    """What pyAgrum's engines share: beliefs are soft evidence that changes from row to row."""
+    """Common part of pyAgrum's engines. Beliefs are soft evidence that changes from row to row."""
 
     def __init__(self, case: Case):
         pyagrum.setNumberOfThreads(1)
@@ -111,7 +111,7 @@ class PyAgrum:
             self.engine.addEvidence(name, belief)
 
     def build(self) -> Any:
-        """The engine, with all its evidence but the beliefs."""
+        """The engine with all evidence except the beliefs."""
         raise NotImplementedError
 
     def prepare(self, row: list[float]) -> None:
@@ -130,12 +130,12 @@ class PyAgrum:
         return [p for name in self.names for p in self.engine.posterior(name).tolist()]
 
     def is_final(self) -> bool:
-        """Whether the last answer is what the engine aims at."""
+        """Whether inference finished, instead of stopping at a limit."""
         return True
 
     @staticmethod
     def fill(tensor: Any, scope: list[str], table: np.ndarray) -> None:
-        """Writes a table; pyAgrum's first variable runs fastest."""
+        """Writes a table. pyAgrum's first variable changes fastest."""
         order = [scope.index(name) for name in reversed(tensor.names)]
         tensor.fillWith(table.transpose(order).reshape(-1).tolist())
 
@@ -180,13 +180,13 @@ class PyAgrumTables(PyAgrum):
 
 
 class PyAgrumSplit(PyAgrum):
-    """Exact marginals, each rule p + (1 - 2p) prod q split by a binary variable: a trick with negative weights."""
+    """Exact marginals. Each rule p + (1 - 2p) prod q is decomposed with a binary variable that has negative weights."""
 
     def build(self) -> Any:
         return self.markov(merged(self.split_factors()))
 
     def split_factors(self) -> Iterator[tuple[tuple[str, ...], np.ndarray]]:
-        """A table per label of a rule; rules of one or two labels stay whole."""
+        """A table per label of a rule. Rules of one or two labels are not decomposed."""
         for index, (rule, (scope, table)) in enumerate(zip(self.case.rules, self.case.factors())):
             if len(scope) <= 2:
                 yield tuple(self.names[label] for label in scope), table
@@ -204,7 +204,7 @@ class PyAgrumBest(PyAgrum):
         return self.observe_rules(pyagrum.LazyPropagation(self.bayes_net()))
 
     def answer(self) -> list[int]:
-        """The best category of every label, jointly."""
+        """The most probable assignment."""
         self.set_row()
         best = self.engine.mpe()
         return [best[name] for name in self.names]
@@ -232,7 +232,7 @@ class Pgmpy:
         factors = dict(case.merged_factors())
         for left, right in zip(range(case.n_labels), range(1, case.n_labels)):
             if not any(left in scope and right in scope for scope in factors):
-                # pgmpy's triangulation wants a connected graph.
+                # pgmpy's triangulation needs a connected graph.
                 if not self.connected(factors, left, right):
                     factors[left, right] = np.ones((case.sizes[left], case.sizes[right]))
         for scope, table in factors.items():
@@ -246,7 +246,7 @@ class Pgmpy:
 
     @staticmethod
     def connected(factors: Iterable[tuple[int, ...]], left: int, right: int) -> bool:
-        """Whether rules lead from one label to the other."""
+        """Whether rules connect two labels."""
         reached, grown = set(), {left}
         while grown != reached:
             reached = grown
@@ -280,7 +280,7 @@ class Pgmpy:
 
 
 class ProbLog:
-    """Exact marginals by ProbLog's circuit, which is compiled once; a row changes the weights of its leaves."""
+    """Exact marginals by ProbLog's circuit, which is compiled once. A row changes the weights of its leaves."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -319,7 +319,7 @@ class ProbLog:
 
 
 class Toulbar2:
-    """Exact most probable assignment, a new problem for every row; the clock runs during `Solve` only."""
+    """Exact most probable assignment, with a new problem for every row. Only `Solve` is timed."""
 
     def __init__(self, case: Case):
         self.case = case
@@ -345,7 +345,7 @@ class Toulbar2:
         self.add_rules(self.current)
 
     def answer(self) -> list[int]:
-        """The best category of every label, jointly; proven."""
+        """The most probable assignment, with proof."""
         return list(self.current.Solve()[0])
 
     def is_final(self) -> bool:
@@ -354,10 +354,10 @@ class Toulbar2:
 
 
 class Toulbar2Incremental(Toulbar2):
-    """The same with rules that are preprocessed once, and beliefs that come and go with the row.
+    """The same, but rules are preprocessed once, and beliefs are added and removed for each row.
 
-    Values and variables must not be eliminated beforehand, as beliefs may want them back. With `elimDegree` or
-    `preprocessFunctional` left on, toulbar2 was seen to end with assignments that are not the best.
+    Values and variables must not be eliminated beforehand, because later beliefs may need them. With `elimDegree` or
+    `preprocessFunctional` left on, toulbar2 returned assignments that were not optimal.
     """
 
     def __init__(self, case: Case):
@@ -369,7 +369,7 @@ class Toulbar2Incremental(Toulbar2):
         self.current.Option.preprocessFunctional = 0
         self.add_rules(self.current)
         self.current.SolveFirst()
-        # The worst that the rules can cost, and what beliefs of 1e-13 add to it.
+        # Upper bound: the maximum cost of the rules, plus that of beliefs of 1e-13.
         self.bound = self.current.GetUB() + 30 * case.n_labels
 
     def prepare(self, row: list[float]) -> None:
@@ -388,7 +388,7 @@ class Toulbar2Incremental(Toulbar2):
 
 @dataclass
 class Peer:
-    """A column of the report: which tool answers which question up to which size."""
+    """A column of the report: a tool, its query, and the maximum size."""
 
     question: str
     name: str
@@ -399,7 +399,7 @@ class Peer:
 PEERS = [
     Peer("marginals", "pyAgrum", PyAgrumTables, 40),
     Peer("marginals", "pyAgrum, rules split by hand", PyAgrumSplit, 60),
-    # Its trees depend on Python's hash seed. At 20 labels some do not end in time, and one gave marginals that a direct
+    # Its trees depend on Python's hash seed. At 20 labels some exceed the time limit, and one gave marginals that a direct
     # sum, pyAgrum and prsl contradict.
     Peer("marginals", "pgmpy", Pgmpy, 10),
     Peer("marginals", "ProbLog", ProbLog, 10),
@@ -421,12 +421,12 @@ def check_marginals(case: Case, row: int, actual: list[float], expected: list[fl
 
 
 def best_tolerance(case: Case) -> float:
-    """What toulbar2's decimals can hide in a log weight."""
+    """The error of a log weight due to toulbar2's decimals."""
     return (case.n_labels + len(case.rules)) * 10.0**-DECIMALS
 
 
 def check_best(case: Case, row: int, actual: list[int], run: dict[str, Any], answer: dict[str, Any]) -> None:
-    """Raises if one assignment is better than the other by more than toulbar2 can tell."""
+    """Raises if the weights of two assignments differ by more than toulbar2's precision."""
     tolerance = best_tolerance(case)
     theirs, ours = (case.log_weight(case.rows[row], best) for best in (actual, answer["assignment"]))
     proven = answer["final"]
@@ -461,7 +461,7 @@ class Checker:
                 self.check_loopy(row, actual, answer["marginals"])
 
     def check_loopy(self, row: int, actual: list[float], expected: list[float]) -> None:
-        """Messages may come to rest at another fixed point now and then: half of the rows have to agree."""
+        """Messages may converge to another fixed point in some rows, so only half of the rows must agree."""
         try:
             check_marginals(self.case, row, actual, expected, LOOPY_TOLERANCE)
         except Disagreement as difference:
@@ -470,14 +470,14 @@ class Checker:
                 raise
 
     def note(self) -> str:
-        """What was compared."""
+        """A note about the comparison."""
         apart = f", {len(self.apart)} at another fixed point" if self.apart else ""
         return f"{self.compared} answers agree{apart}" if self.compared else "prsl has no answer"
 
 
 @dataclass
 class Outcome:
-    """How a tool did on a model: no time if it gave no answer, and a note that says why."""
+    """The result of a tool on a model. Without an answer there is no time, and the note gives the reason."""
 
     note: str
     seconds_per_row: float | None = None
@@ -505,7 +505,7 @@ def measure(peer: Peer, case: Case, budget: float, max_rows: int) -> Outcome:
 
 
 def in_child(pipe: Any, limit: int, *arguments: Any) -> None:
-    """`measure` in a process of its own, which can be stopped and leaves nothing behind."""
+    """`measure` in a separate process, which can be stopped."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
     try:
@@ -525,7 +525,7 @@ def run(peer: Peer, case: Case, budget: float, max_rows: int, limit: int) -> Out
     sender.close()
     result: Any = None
     try:
-        if receiver.poll(4 * limit):  # a busy machine may take longer than the CPU time says
+        if receiver.poll(4 * limit):  # wall time may exceed CPU time on a busy machine
             result = receiver.recv()
     except EOFError:
         pass  # it was stopped
@@ -540,7 +540,7 @@ def run(peer: Peer, case: Case, budget: float, max_rows: int, limit: int) -> Out
 
 
 def check_among_peers(peer: Peer, case: Case, outcome: Outcome, earlier: dict[str, tuple[str, list[list]]]) -> None:
-    """Ends the program if two tools find assignments of different weight, whatever prsl says."""
+    """Ends the program if two tools find assignments of different weight."""
     name, answers = earlier.setdefault(case.name, (peer.name, outcome.answers))
     for row, (ours, theirs) in enumerate(zip(outcome.answers, answers)):
         weights = [case.log_weight(case.rows[row], best) for best in (ours, theirs)]
@@ -549,7 +549,7 @@ def check_among_peers(peer: Peer, case: Case, outcome: Outcome, earlier: dict[st
 
 
 def patience(peer: Peer, quick: bool) -> tuple[float, int, int, int]:
-    """Seconds and rows for a model, the most that a tool may take for it, and for all models of a size."""
+    """Seconds and rows to measure for a model, and the time limits of a tool for one model and for all models of a size."""
     if quick:
         return 0.5, 20, 4, 5
     if issubclass(peer.tool, Toulbar2):
@@ -564,7 +564,7 @@ def children_seconds() -> float:
 
 
 def main() -> None:
-    """Runs every tool on every model that it can be expected to answer."""
+    """Runs every tool on every model up to its maximum size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="with the models in `models`; gets `peers.json`")
     parser.add_argument("--quick", action="store_true", help="few rows, little patience")

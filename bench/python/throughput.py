@@ -1,6 +1,6 @@
-"""What a million rows take through NumPy, beside the library's own time for the same rows of the same model.
+"""Compares the time for a million rows through NumPy with the library's own time for the same rows.
 
-`make bench-python` runs it after the library has been asked (`bench/src/bin/throughput.rs`).
+`make bench-python` runs it after the measurement of the library (`bench/src/bin/throughput.rs`).
 """
 
 from __future__ import annotations

@@ -1,57 +1,57 @@
-//! Box plots as SVG, to stand in a page that defines their colors.
+//! Box plots as SVG, for a page that defines their colors.
 //!
-//! Groups stand side by side along the x axis, each with a box per series. A box goes from the first to the third
-//! quartile, its line is the median, its whiskers reach the outermost values within 1.5 times the box's height; values beyond
-//! are dots.
+//! Groups are side by side along the x axis, each with a box per series. A box extends from the first to the third
+//! quartile, and its line is the median. Whiskers extend to the outermost values within 1.5 times the box's height.
+//! Values beyond them are dots.
 
 use std::fmt::Write as _;
 
 use crate::document::escape;
 use crate::statistics::quantile;
 
-/// How the y axis runs.
+/// The scale of the y axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// Equal steps are equal differences; the axis covers the values, and these two.
+    /// A linear scale that covers the values and these two.
     Linear {
-        /// A value that the axis covers in any case.
+        /// A value that the axis always covers.
         from: f64,
-        /// Another one.
+        /// Another value that the axis always covers.
         to: f64,
     },
-    /// Equal steps are equal ratios.
+    /// A logarithmic scale.
     Log,
 }
 
 /// A figure.
 #[derive(Clone, Debug)]
 pub struct BoxPlot {
-    /// What it shows, in one sentence; also what a screen reader says.
+    /// A description in one sentence, also for screen readers.
     pub title: String,
-    /// Below the x axis.
+    /// The label of the x axis.
     pub x_label: String,
-    /// Beside the y axis.
+    /// The label of the y axis.
     pub y_label: String,
-    /// How the y axis runs.
+    /// The scale of the y axis.
     pub scale: Scale,
-    /// How a value is written.
+    /// Formats a value.
     pub format: fn(f64) -> String,
-    /// The names of the series, at most as many as there are colors (5).
+    /// The names of the series, at most five because there are five colors.
     pub series: Vec<String>,
     /// The groups.
     pub groups: Vec<Group>,
 }
 
-/// A place on the x axis.
+/// A position on the x axis.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// Its name on the axis.
     pub name: String,
-    /// The values of every series; nothing is drawn where there are none.
+    /// The values of every series. A series without values has no box.
     pub values: Vec<Vec<f64>>,
 }
 
-/// The five numbers of a box, and what lies beyond.
+/// The five numbers of a box, and its outliers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// Lower whisker, first quartile, median, third quartile, upper whisker.
@@ -61,14 +61,14 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of these values; `None` of nothing.
+    /// Computes the box of these values; `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let [first, median, third] = [0.25, 0.5, 0.75].map(|share| quantile(values, share));
         let (first, median, third) = (first?, median?, third?);
         let reach = 1.5 * (third - first);
         let inside = |value: &f64| (first - reach..=third + reach).contains(value);
         let (kept, outliers): (Vec<f64>, Vec<f64>) = values.iter().partition(|value| inside(value));
-        // The quartiles may lie between two values, so that no value inside is below the box.
+        // Quartiles are interpolated, so there may be no value between the limit of a whisker and the box.
         let low = kept.iter().copied().fold(first, f64::min);
         let high = kept.iter().copied().fold(third, f64::max);
         Some(Self { numbers: [low, first, median, third, high], outliers })
@@ -84,7 +84,7 @@ const BOTTOM: f64 = 50.0;
 /// The mean width of a letter, and the height of a line.
 const LETTER: f64 = 6.4;
 const LINE: f64 = 20.0;
-/// Room between the ends of the y axis and the outermost values.
+/// Margin between the ends of the y axis and the outermost values.
 const MARGIN: f64 = 0.04;
 
 impl BoxPlot {
@@ -121,7 +121,7 @@ impl BoxPlot {
         }
     }
 
-    /// Where the names of the series stand: in one line, or in as many as it takes, the first ones above the figure.
+    /// The positions of the names of the series. They take one line, or several lines above the figure.
     fn legend_places(&self) -> Vec<(f64, f64)> {
         let (mut x, mut row) = (LEFT, 0.0);
         let mut places = Vec::new();
@@ -273,7 +273,7 @@ fn line(svg: &mut String, text: std::fmt::Arguments) {
     writeln!(svg, "{text}").expect("text can be written to");
 }
 
-/// The y axis: where a value lies, and which values have a name. Positions are logarithms where the scale is.
+/// The y axis: positions of values, and labeled ticks. On a logarithmic scale, positions are logarithms.
 struct Axis {
     scale: Scale,
     low: f64,
@@ -309,7 +309,7 @@ impl Axis {
         HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// Powers of ten, or multiples of 1, 2 or 5 times a power of ten, that lie on the axis.
+    /// Ticks on the axis: powers of ten, or multiples of 1, 2 or 5 times a power of ten.
     fn ticks(&self) -> Vec<f64> {
         let step = if self.scale == Scale::Log { 1.0 } else { round_step((self.high - self.low) / 4.0) };
         let positions = (self.low / step).ceil() as i64..=(self.high / step).floor() as i64;
@@ -349,7 +349,7 @@ mod tests {
     const UNIT: Scale = Scale::Linear { from: 0.0, to: 1.0 };
 
     #[test]
-    fn five_numbers_and_what_lies_beyond() {
+    fn boxes_have_five_numbers_and_outliers() {
         let summary = Summary::of(&[1.0, 2.0, 3.0, 4.0, 5.0, 100.0]).unwrap();
         assert_eq!(summary.numbers, [1.0, 2.25, 3.5, 4.75, 5.0]);
         assert_eq!(summary.outliers, [100.0]);
@@ -359,7 +359,7 @@ mod tests {
 
     #[test]
     fn whiskers_never_end_inside_the_box() {
-        // The third quartile is 2.5, the largest value within reach 0.
+        // The third quartile is 2.5, but the largest value within the limit is 0.
         let summary = Summary::of(&[0.0, 0.0, 0.0, 10.0]).unwrap();
         assert_eq!(summary.numbers, [0.0, 0.0, 0.0, 2.5, 2.5]);
         assert_eq!(summary.outliers, [10.0]);

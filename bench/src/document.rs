@@ -1,24 +1,24 @@
-//! A report that is Markdown and a self-contained page alike.
+//! Reports that are written as Markdown and as a self-contained page.
 
 use std::fmt::Write as _;
 
 use crate::Table;
 use crate::boxplot::BoxPlot;
 
-/// A part of a report. Texts may hold `code` in backticks and nothing else of Markdown.
+/// A part of a report. The only markup in texts is `code` in backticks.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// The title, once.
+    /// The title of the report.
     Title(String),
-    /// A section's head.
+    /// The heading of a section.
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// Several short points.
+    /// A list.
     List(Vec<String>),
-    /// A table with the sentence above it.
+    /// A table and the sentence above it.
     Table(String, Table),
-    /// A figure; Markdown leaves it out.
+    /// A figure, which is omitted in Markdown.
     Figure(BoxPlot),
 }
 
@@ -42,7 +42,7 @@ pub fn to_markdown(blocks: &[Block]) -> String {
     text
 }
 
-/// The blocks as a page that needs nothing from elsewhere.
+/// The blocks as a self-contained page.
 pub fn to_html(blocks: &[Block]) -> String {
     let title = blocks.iter().find_map(|block| match block {
         Block::Title(title) => Some(title.as_str()),
@@ -95,7 +95,7 @@ fn table_to_html(page: &mut String, caption: &str, table: &Table) -> std::fmt::R
     writeln!(page, "</tbody>\n</table></div>")
 }
 
-/// Text with `code` in backticks, as HTML; a number and its percent sign stay together.
+/// Text with `code` in backticks as HTML. A number and its percent sign stay on one line.
 fn inline(text: &str) -> String {
     let part = |(index, part): (usize, &str)| match index % 2 {
         0 => escape(part).replace(" %", "\u{a0}%"),
@@ -104,7 +104,7 @@ fn inline(text: &str) -> String {
     text.split('`').enumerate().map(part).collect()
 }
 
-/// Text that HTML reads as it is.
+/// Text escaped for HTML.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -1,4 +1,5 @@
-//! What the bench programs share: CPU time, medians, tables. And the simulation study, so that tests can run it.
+//! Functions shared by the bench programs: CPU time, medians and tables. The simulation study is here too, so that
+//! tests can run it.
 
 pub mod boxplot;
 pub mod document;
@@ -7,7 +8,7 @@ pub mod study;
 
 use std::time::{Duration, Instant};
 
-/// CPU time of all living threads of this process; wall time where the system does not tell.
+/// CPU time of all living threads of this process; wall time if the system does not report it.
 ///
 /// Threads that have ended no longer count: keep a pool alive between two readings.
 pub fn cpu_time() -> Duration {
@@ -25,7 +26,7 @@ fn threads_cpu_time() -> Option<Duration> {
     Some(Duration::from_nanos(nanoseconds))
 }
 
-/// CPU time of the thread that asks; wall time where the system does not tell.
+/// CPU time of the calling thread; wall time if the system does not report it.
 pub fn thread_cpu_time() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let own = || -> Option<Duration> {
@@ -37,7 +38,7 @@ pub fn thread_cpu_time() -> Duration {
 
 /// Seconds of CPU time that one call takes: the median of five measurements of at least `floor` each.
 ///
-/// The floor is there because the system counts a running thread's time in ticks of some milliseconds.
+/// The floor is necessary because the system counts a running thread's time in ticks of some milliseconds.
 pub fn seconds_per_call(floor: Duration, mut call: impl FnMut()) -> f64 {
     let mut calls = 1;
     let mut measure = |calls: u32| {
@@ -45,7 +46,7 @@ pub fn seconds_per_call(floor: Duration, mut call: impl FnMut()) -> f64 {
         (0..calls).for_each(|_| call());
         cpu_time().saturating_sub(start).as_secs_f64()
     };
-    // The first runs warm up caches and tell how many calls reach the floor.
+    // The first runs warm up caches and determine how many calls take at least the floor.
     loop {
         let seconds = measure(calls);
         if seconds >= 2.0 {
@@ -59,7 +60,7 @@ pub fn seconds_per_call(floor: Duration, mut call: impl FnMut()) -> f64 {
     median((0..5).map(|_| measure(calls) / f64::from(calls))).expect("five measurements")
 }
 
-/// The middle value, or the mean of the two in the middle; `None` of nothing.
+/// The median; `None` without values.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -87,7 +88,7 @@ pub fn three_digits(value: f64) -> String {
     format!("{:.decimals$}", (value * scale).round() / scale)
 }
 
-/// A table that reads well as text and is Markdown too.
+/// A Markdown table with aligned columns.
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,

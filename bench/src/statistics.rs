@@ -3,12 +3,12 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The mean; `None` of nothing.
+/// The mean; `None` without values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The value below which a share of the values lies, linear between two of them; `None` of nothing.
+/// A quantile with linear interpolation; `None` without values.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -17,7 +17,7 @@ pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     Some(below + (above - below) * position.fract())
 }
 
-/// Pearson's correlation of pairs; `None` where one side does not vary.
+/// Pearson's correlation of pairs; `None` if one side is constant.
 pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let n = pairs.len() as f64;
     let sum = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
@@ -27,7 +27,7 @@ pub fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     (squares > 0.0).then(|| product / squares.sqrt())
 }
 
-/// A mean with the interval that it lies in with a confidence of 95 %.
+/// A mean with its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean.
@@ -38,10 +38,10 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// How often the values are drawn again.
+/// Number of bootstrap replicates.
 const RESAMPLES: usize = 2000;
 
-/// The mean with its bootstrap percentile interval, the same for the same seed; `None` of nothing.
+/// The mean with its bootstrap percentile interval, reproducible by the seed; `None` without values.
 pub fn bootstrap(values: &[f64], seed: u64) -> Option<Estimate> {
     let center = mean(values)?;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -1,4 +1,4 @@
-//! The simulation study in short: the paper's numbers, and a report with all its parts.
+//! A short simulation study: the paper's numbers, and a report with all its parts.
 
 use std::time::Duration;
 

@@ -37,7 +37,7 @@ posterior
 print(posterior["activity"].round(3))
 print(posterior.assignments)
 assert posterior.assignments[0] == {"activity": "overhead", "feet": "standing", "hands": "high"}
-assert posterior["activity"][0, 2] > beliefs["activity"][0, 2]  # the rules agree with the camera, and make it surer
+assert posterior["activity"][0, 2] > beliefs["activity"][0, 2]  # the rules agree with the camera and increase its probability
 
 # %% [markdown]
 # ## Rules from the authors' R code

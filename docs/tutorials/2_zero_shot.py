@@ -41,4 +41,4 @@ without_wrist = model.predict({name: values for name, values in moments.items() 
 print(with_sensor["strain"].round(2))
 print(without_wrist["strain"].round(2))
 assert with_sensor["strain"][0, 1] > posterior["strain"][0, 1]
-assert without_wrist["strain"][0, 2] < posterior["strain"][0, 2]  # less is known, and less is believed
+assert without_wrist["strain"][0, 2] < posterior["strain"][0, 2]  # with less evidence, the probability is less extreme

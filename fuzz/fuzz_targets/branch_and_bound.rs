@@ -1,4 +1,5 @@
-//! Branch and bound on small models with extreme numbers, made from any bytes: the best assignments by the weights of enumeration, proven.
+//! Branch and bound on small models with extreme numbers, generated from any bytes. The best assignments are proven,
+//! and their weights agree with enumeration.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

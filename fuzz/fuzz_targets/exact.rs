@@ -1,4 +1,4 @@
-//! Exact inference on small models with extreme numbers, made from any bytes: marginals with all their digits, and ln Z.
+//! Exact inference on small models with extreme numbers, generated from any bytes. Marginals and ln Z are precise.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Any model in every export format: written or refused for its size, names and all.
+//! Any model in every export format. It is written, or refused because of its size.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

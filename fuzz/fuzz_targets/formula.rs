@@ -1,4 +1,5 @@
-//! Any text as the formula of a builder's rule: read or refused; what is read prints and reads back as itself.
+//! Any text as the formula of a builder's rule. It is read or refused. A formula that was read prints and reads back as
+//! itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any text as a model in JSON: read or refused; what is read is written and read back as itself, in both forms.
+//! Any text as a model in JSON. It is read or refused. A model that was read is written and read back as itself, in
+//! both forms.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Loopy propagation on small models with extreme numbers, made from any bytes: exact on trees, never undefined, and never impossible where something is possible.
+//! Loopy propagation on small models with extreme numbers, generated from any bytes. It is exact on trees, never NaN,
+//! and never calls a possible row impossible.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any text: read or refused with readable diagnostics; what is read prints, formats and reads back as itself.
+//! Any text as a model. It is read, or refused with readable diagnostics. A model that was read prints, formats and
+//! reads back as itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

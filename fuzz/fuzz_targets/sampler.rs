@@ -1,4 +1,5 @@
-//! Samples on small models with extreme numbers, made from any bytes: as frequent as they are probable, and never impossible.
+//! Samples of small models with extreme numbers, generated from any bytes. Their frequencies agree with their
+//! probabilities, and no sample is impossible.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,9 +1,9 @@
-//! What several fuzz targets have in common.
+//! Functions shared by fuzz targets.
 
 use prsl::Model;
 use prsl_data::{BeliefOptions, BeliefReader, Result, TableReader, TruthOptions, TruthReader};
 
-/// Reads a table as beliefs and as truths about a small model, and checks what comes out of it.
+/// Reads a table as beliefs and as truths of a small model, and checks the results.
 pub fn read_as_beliefs_and_truths(table: impl Fn() -> Result<TableReader>) {
     let model =
         Model::parse("label a\nlabel b: x, y, z\nlabel \"c,d\": \"1\", \"2\" latent").expect("a model");

@@ -1,4 +1,4 @@
-"""Features in: classifiers stacked with rules."""
+"""An estimator whose input is features. It stacks classifiers with rules."""
 
 from __future__ import annotations
 
@@ -35,16 +35,13 @@ _SMALLEST = 1e-4
 class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Classifiers for every label, stacked with given and learned rules.
 
-    Fits a classifier to each label out of fold, learns calibration and rules on these beliefs (see :class:`RuleStacker`),
-    and fits the classifiers again to all rows.
+    Fitting has three steps. Classifiers of each label give out-of-fold beliefs. A :class:`RuleStacker` learns
+    calibration and rules from these beliefs. Finally the classifiers are fitted to all rows.
 
     Parameters
     ----------
     estimator : classifier, list of classifiers, or None
-        Fitted to each label; a random forest if `None`. For several, the log-odds are pooled with learned weights
-        (`combine="pool"`, the default: classifiers of the same label make similar errors, which the weights account for), or each
-        has its own label, connected with the first by rules whose probability is learned (`combine="labels"`: their beliefs
-        count as independent, and `explain` shows the effect of each).
+        Fitted to each label; a random forest if `None`. See `combine` for several classifiers.
     rules : str, list or Model, optional
         Expert rules; see :class:`RuleStacker`.
     n_rules : "auto" or int
@@ -52,12 +49,15 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     calibration : str
         "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion".
     cv : int, splitter or "prefit"
-        How rows are split for out-of-fold beliefs. With "prefit", `estimator` is already fitted: one for all labels (its
-        `predict_proba` returns a list), or a list of one for each label.
+        How rows are split for out-of-fold beliefs. "prefit" means that `estimator` is already fitted: one classifier for
+        all labels, whose `predict_proba` returns a list, or a list of one classifier per label.
     labels : list of str, optional
         Names for the columns of `y`.
     combine : "pool" or "labels"
-        How several classifiers of one label are combined.
+        How several classifiers of one label are combined. "pool" pools their log-odds with learned weights, because
+        classifiers of the same label make similar errors. With "labels", each classifier has its own label, and rules of
+        learned probability connect it with the first. Their beliefs then count as independent, and `explain` shows the
+        effect of each.
     decision : "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
     stacker : RuleStacker or None
@@ -195,8 +195,8 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continues learning rules with more rows; the classifiers do not change. The first call fits, and must contain all
-        classes; `classes` is there for those who give them."""
+        """Continues learning rules with more rows; the classifiers do not change. The first call fits, and its rows must
+        contain all classes. `classes` is accepted for compatibility with scikit-learn and ignored."""
         if not hasattr(self, "stacker_"):
             return self.fit(X, y, sample_weight)
         columns, _, _ = as_columns(y)
@@ -223,7 +223,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def _fit_estimators(
         self, X: Any, codes: Codes, weights: Numbers | None, random: np.random.RandomState
     ) -> tuple[list[list[Any]], list[list[Numbers]]]:
-        """For each label its classifiers fitted to all rows, and their out-of-fold beliefs."""
+        """For each label, its classifiers fitted to all rows and their out-of-fold beliefs."""
         fitted, beliefs = [], []
         prototypes = self._estimators(random)
         for j, target in enumerate(self._targets):
@@ -231,7 +231,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             of_label = [_Labeled.fit(prototype, X, known, codes[:, j], target, weights) for prototype in prototypes]
             fitted.append(of_label)
             parts = self._splits(codes[known, j], X, known, random)
-            said = []
+            probabilities = []
             for prototype, estimator in zip(prototypes, of_label, strict=True):
                 own = np.empty((codes.shape[0], len(target.classes)))
                 unknown = np.flatnonzero(codes[:, j] < 0)
@@ -242,8 +242,8 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 for train, test in parts:
                     part = _Labeled.fit(prototype, X, known[train], codes[:, j], target, weights)
                     own[known[test]] = part.predict_proba(_safe_indexing(X, known[test]))
-                said.append(own)
-            beliefs.append(said)
+                probabilities.append(own)
+            beliefs.append(probabilities)
             self._tell(f"label {j + 1} of {len(self._targets)}: {target.name}")
         return fitted, beliefs
 
@@ -278,31 +278,32 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         """For each label the beliefs of its classifiers."""
         if isinstance(self.estimators_, list):
             return [[estimator.predict_proba(X) for estimator in of_label] for of_label in self.estimators_]
-        said = self.estimators_.predict_proba(X)
-        said = said if isinstance(said, list) else [said]
-        if len(said) == 1 and len(self._targets) > 1:
+        probabilities = self.estimators_.predict_proba(X)
+        probabilities = probabilities if isinstance(probabilities, list) else [probabilities]
+        if len(probabilities) == 1 and len(self._targets) > 1:
             # Several labels in one array: probabilities of 1, as multi-label classifiers return them.
-            said = [np.column_stack([1.0 - said[0][:, j], said[0][:, j]]) for j in range(said[0].shape[1])]
+            of_one = probabilities[0]
+            probabilities = [np.column_stack([1.0 - of_one[:, j], of_one[:, j]]) for j in range(of_one.shape[1])]
         classes = self.estimators_.classes_
-        listed = classes if isinstance(classes, list) and len(said) > 1 else [classes] * len(said)
-        if len(said) != len(self._targets):
-            raise ArgumentError(f"the fitted classifier knows {len(said)} labels, and y has {len(self._targets)}")
+        listed = classes if isinstance(classes, list) and len(probabilities) > 1 else [classes] * len(probabilities)
+        if len(probabilities) != len(self._targets):
+            raise ArgumentError(f"the fitted classifier knows {len(probabilities)} labels, and y has {len(self._targets)}")
         return [
             [_aligned(np.asarray(values), np.asarray(known), target)]
-            for values, known, target in zip(said, listed, self._targets, strict=True)
+            for values, known, target in zip(probabilities, listed, self._targets, strict=True)
         ]
 
     def _fit_pools(self, beliefs: list[list[Numbers]], codes: Codes, weights: Numbers | None) -> list[list[Numbers]]:
         """Learns the weights of the classifiers of each label."""
         self.weights_: list[Numbers] | None = None
         if self.combine == "pool" and len(beliefs[0]) > 1:
-            self.weights_ = [_pool_weights(said, codes[:, j], weights) for j, said in enumerate(beliefs)]
+            self.weights_ = [_pool_weights(probabilities, codes[:, j], weights) for j, probabilities in enumerate(beliefs)]
         return self._pooled(beliefs)
 
     def _pooled(self, beliefs: list[list[Numbers]]) -> list[list[Numbers]]:
         if self.weights_ is None:
             return beliefs
-        return [[_pool(said, weights)] for said, weights in zip(beliefs, self.weights_, strict=True)]
+        return [[_pool(probabilities, weights)] for probabilities, weights in zip(beliefs, self.weights_, strict=True)]
 
     def _stacker(self, seed: int, names: list[str]) -> RuleStacker:
         """The stacker with the settings of this estimator, and labels for further classifiers."""
@@ -340,11 +341,11 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     def _of_stacker(self, beliefs: list[list[Numbers]]) -> list[Numbers]:
         """The beliefs of the first classifiers, then those of the further ones."""
-        first = [said[0] for said in beliefs]
-        return first + [own for said in beliefs for own in said[1:]]
+        first = [probabilities[0] for probabilities in beliefs]
+        return first + [own for probabilities in beliefs for own in probabilities[1:]]
 
     def _targets_of_stacker(self, columns: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The truth for each label of the stacker: that of a further classifier is the same."""
+        """The truth for each label of the stacker. Labels of further classifiers have the same truth as the first."""
         n_further = len(self.estimators_[0]) - 1 if isinstance(self.estimators_, list) and self.weights_ is None else 0
         if n_further == 0:
             return columns[:, 0] if self._single else columns
@@ -400,7 +401,7 @@ class _Labeled:
     def fit(
         cls, prototype: Any, X: Any, rows: Codes, codes: Codes, target: Target, weights: Numbers | None
     ) -> _Labeled:
-        """Fits to some rows; does nothing if there is only one class."""
+        """Fits a classifier to some rows. Fits none if the rows have only one class."""
         seen = np.unique(codes[rows])
         if len(seen) < 2:
             return cls(None, target.classes[seen], target, len(rows))
@@ -418,11 +419,11 @@ class _Labeled:
             n_classes = len(self.target.classes)
             if n_classes == 1:
                 return np.ones((n_rows, 1))
-            # At most one class was seen: half a row of each other class is added.
-            said = np.full((n_rows, n_classes), 0.5 / (self.n_rows + 0.5 * n_classes))
+            # At most one class is in the rows. A pseudo-count of half a row is added for each class.
+            probabilities = np.full((n_rows, n_classes), 0.5 / (self.n_rows + 0.5 * n_classes))
             seen = np.searchsorted(self.target.classes, self.classes)
-            said[:, seen] += self.n_rows / (self.n_rows + 0.5 * n_classes)
-            return said
+            probabilities[:, seen] += self.n_rows / (self.n_rows + 0.5 * n_classes)
+            return probabilities
         return _aligned(np.asarray(self.estimator.predict_proba(X)), self.classes, self.target)
 
 
@@ -430,35 +431,35 @@ def _aligned(values: Numbers, classes: npt.NDArray[Any], target: Target) -> Numb
     """Probabilities of some classes as probabilities of all classes of a label."""
     if len(classes) == len(target.classes) and (classes == target.classes).all():
         return np.asarray(values, dtype=np.float64)
-    said = np.zeros((len(values), len(target.classes)))
+    probabilities = np.zeros((len(values), len(target.classes)))
     for column, known in enumerate(classes):
         place = np.flatnonzero(target.classes == known)
         if len(place) == 0:
             raise ArgumentError(f"a classifier of label `{target.name}` knows the class `{known}`, which y has not")
-        said[:, place[0]] = values[:, column]
-    return np.asarray(said / said.sum(axis=1, keepdims=True))
+        probabilities[:, place[0]] = values[:, column]
+    return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
 
 
-def _logs(said: list[Numbers]) -> Numbers:
-    """Classifiers x rows x classes."""
-    return np.stack([np.log(np.clip(values, _SMALLEST, 1.0)) for values in said])
+def _logs(probabilities: list[Numbers]) -> Numbers:
+    """The clipped log probabilities: classifiers x rows x classes."""
+    return np.stack([np.log(np.clip(values, _SMALLEST, 1.0)) for values in probabilities])
 
 
-def _pool(said: list[Numbers], weights: Numbers) -> Numbers:
-    """∏ p_e^w_e, divided by its sum."""
-    logs = np.tensordot(weights, _logs(said), axes=1)
+def _pool(probabilities: list[Numbers], weights: Numbers) -> Numbers:
+    """The pooled probabilities: ∏ p_e^w_e, normalized."""
+    logs = np.tensordot(weights, _logs(probabilities), axes=1)
     logs -= logs.max(axis=1, keepdims=True)
     pooled = np.exp(logs)
     return np.asarray(pooled / pooled.sum(axis=1, keepdims=True))
 
 
-def _pool_weights(said: list[Numbers], codes: Codes, sample_weight: Numbers | None) -> Numbers:
+def _pool_weights(probabilities: list[Numbers], codes: Codes, sample_weight: Numbers | None) -> Numbers:
     """The non-negative weights with the largest likelihood on out-of-fold rows."""
     known = np.flatnonzero(codes >= 0)
-    n, start = len(said), np.full(len(said), 1.0 / len(said))
-    if len(known) == 0 or said[0].shape[1] < 2:
+    n, start = len(probabilities), np.full(len(probabilities), 1.0 / len(probabilities))
+    if len(known) == 0 or probabilities[0].shape[1] < 2:
         return start
-    logs, truth = _logs(said)[:, known], codes[known]
+    logs, truth = _logs(probabilities)[:, known], codes[known]
     counts = np.ones(len(known)) if sample_weight is None else sample_weight[known]
     chosen = logs[:, np.arange(len(known)), truth]
 

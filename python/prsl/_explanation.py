@@ -30,7 +30,7 @@ class Explanation:
 
     @property
     def log_evidence(self) -> float | None:
-        """ln of the probability that all rules hold: how well beliefs and rules agree."""
+        """ln Z: the log probability that all rules hold, given the beliefs."""
         return self.data["log_evidence"]  # type: ignore[no-any-return]
 
     @property
@@ -45,7 +45,8 @@ class Explanation:
 
     @property
     def conflicts(self) -> list[dict[str, Any]]:
-        """The rules in conflict with the evidence and the other rules; for an impossible row, those that exclude everything."""
+        """The rules in conflict with the evidence and the other rules. For an impossible row, those that exclude every
+        assignment."""
         return [rule for rule in self.rules if rule["conflict"]]
 
     @property

@@ -20,7 +20,7 @@ __all__ = ["Model", "ModelBuilder"]
 
 
 class Model:
-    """Labels and rules. A model never changes: :meth:`edit` makes another one.
+    """Labels and rules. A model never changes; :meth:`edit` creates a new one.
 
     >>> model = Model.parse('''
     ... label weather: sun, rain
@@ -78,7 +78,7 @@ class Model:
         return ModelBuilder()
 
     def edit(self) -> ModelBuilder:
-        """A builder with a copy: add and remove labels and rules, then :meth:`ModelBuilder.build` makes the model.
+        """A builder with a copy of the model. Add and remove labels and rules, then call :meth:`ModelBuilder.build`.
 
         >>> model = Model.parse("label rain\\nlabel wet")
         >>> print(model.edit().rule("rain -> wet", 0.9, name="wets").build())
@@ -150,15 +150,21 @@ class Model:
     ) -> Posterior:
         """Predicts rows: the posterior given beliefs and rules.
 
-        Beliefs are a dictionary of arrays (n, M) by label (or (n,) with the probability of yes, or (n,) with observed
-        categories as strings), a list of such arrays in the order of the labels, one array with a column for every
-        category, or a frame of pandas, polars or pyarrow with columns `label=category`. NaN, null and labels that are
-        not given are missing. So are texts listed in `missing`, such as ["NA", "?"].
+        `beliefs` has one of these forms:
+
+        * a dictionary of arrays by label: (n, M) with beliefs, (n,) with the probability of yes, or (n,) with observed
+          categories as strings;
+        * a list of such arrays in the order of the labels;
+        * one array with a column for every category;
+        * a frame of pandas, polars or pyarrow with columns `label=category`.
+
+        NaN, null and labels that are not given are missing. So are texts listed in `missing`, such as ["NA", "?"].
 
         `query` is "marginals", "mpe", "both" or "samples". "mpe" returns the most probable assignment (MPE, the most
         probable explanation of the literature) of each row, or the `top` most probable ones. `engine` is "auto",
-        "exact", "loopy" or "enumeration". The search for assignments has a limit on counted work, about ten seconds
-        for hard rows, with the same answer on every machine. `time_limit` sets a limit in seconds instead.
+        "exact", "loopy" or "enumeration". The search for assignments stops at a limit on counted work, so the answer is
+        the same on every machine. This takes about ten seconds for hard rows. `time_limit` sets a limit in seconds
+        instead.
 
         >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet")
         >>> model.predict({"rain": [0.8]}, "mpe").assignments
@@ -197,7 +203,7 @@ class Model:
     def evaluate(self, beliefs: Any, truths: Any, *, normalize: bool = False, n_bins: int = 10) -> dict[str, Any]:
         """All scores of `prsl evaluate` for rows with known truths.
 
-        Truths are positions of categories, one column for each label, -1 where unknown.
+        Truths are positions of categories, one column for each label, -1 if unknown.
         """
         found = rows(self._core, beliefs, normalize=normalize)
         return _prsl.evaluate(self._core, found, np.asarray(truths, dtype=np.int64), n_bins)
@@ -208,8 +214,8 @@ class Model:
         return _prsl.joint_log_likelihoods(self._core, found, np.asarray(truths, dtype=np.int64))
 
     def calibrate(self, beliefs: Any, truths: Any, method: str = "auto", *, normalize: bool = False) -> Model:
-        """The model with calibrators fitted to rows with known truths: "auto", "platt", "isotonic", "temperature",
-        "dirichlet" or "confusion"."""
+        """The model with calibrators fitted to rows with known truths. `method` is "auto", "platt", "isotonic",
+        "temperature", "dirichlet" or "confusion"."""
         found = rows(self._core, beliefs, normalize=normalize, raw=True)
         return Model._of(_prsl.calibrate(self._core, (found, np.asarray(truths, dtype=np.int64), None), method))
 

@@ -45,7 +45,7 @@ class Posterior:
         self.status: npt.NDArray[np.str_] = np.array(found["statuses"])[found["status"]]
         #: A column for each category of each label, in the model's order; NaN for an impossible row.
         self.values: Numbers | None = found.get("marginals")
-        #: ln Z: how well beliefs and rules agree; -inf for an impossible row.
+        #: ln Z: the log probability that all rules hold, given the beliefs; -inf for an impossible row.
         self.log_evidence: Numbers | None = found.get("log_evidence")
         #: The engine of the marginals.
         self.engine: str | None = found.get("engine")

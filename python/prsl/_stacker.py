@@ -1,4 +1,4 @@
-"""Beliefs in: learns rules and calibrators, and predicts with them."""
+"""An estimator whose input is beliefs. It learns rules and calibrators, and predicts with them."""
 
 from __future__ import annotations
 
@@ -27,49 +27,57 @@ Numbers = npt.NDArray[np.float64]
 class RuleStacker(ClassifierMixin, BaseEstimator):
     """Learns rules between labels and calibrators for classifiers, from beliefs and truths.
 
-    `X` are beliefs: a list of arrays (n, M) as `predict_proba` of scikit-learn returns them (a column for each class, in the
-    order of `classes_`), a dictionary of such arrays by label, one array with the columns of all labels side by side
-    (for labels of two classes one column with the probability of the second is enough), or a frame with columns
-    `label=category`. NaN is missing. `y` has a column for each label, with NaN or `None` where the truth is unknown.
+    `X` has the beliefs, in one of these forms:
+
+    * a list of arrays (n, M) as `predict_proba` of scikit-learn returns them, with a column for each class in the order
+      of `classes_`;
+    * a dictionary of such arrays by label;
+    * one array with the columns of all labels side by side. For a label of two classes, one column with the
+      probability of the second class suffices;
+    * a frame with columns `label=category`.
+
+    NaN is a missing belief. `y` has a column for each label, with NaN or `None` if the truth is unknown.
 
     Parameters
     ----------
     labels : list of str, optional
-        Names for the columns of `y`, to be used in rules; the columns of a frame, or `y0`, `y1`, ... otherwise.
+        Names for the columns of `y`, used in rules. Defaults to the columns of a frame, or to `y0`, `y1`, ...
     rules : str, list or Model, optional
-        Expert rules: lines of the rule language, a list of such lines or of pairs (probability, formula), or
-        a model. A label with the classes 0 and 1 has the categories yes and no.
+        Expert rules: a text in the rule language, a list of its lines or of pairs (probability, formula), or a model.
+        A label with the classes 0 and 1 has the categories yes and no.
     n_rules : "auto" or int
-        Number of rules per group of labels (in total with `recipe="paper"`); "auto" uses the validation set, 0 learns none.
+        Number of rules per group of labels, or in total with `recipe="paper"`. "auto" selects it on the validation set;
+        0 learns no rules.
     recipe : "thin" or "paper"
-        Rules about groups of labels in a tree of small treewidth (exact at any number of labels), or as in the paper.
+        "thin" learns rules about groups of labels in a tree of small treewidth, so inference is exact for any number
+        of labels. "paper" learns rules about any labels, as in the paper.
     width : "auto" or int
         Number of labels per group minus one.
     wide : "auto" or int
-        Number of rules about all labels; each doubles the time. "auto" uses one if it improves validation.
+        Number of rules about all labels. Each doubles the time. "auto" uses one if it improves the validation score.
     typical : bool
-        Whether typical combinations are learned, if they improve validation.
+        Whether typical combinations are learned. They are kept only if they improve the validation score.
     calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
-        How beliefs are calibrated: together with the rules ("joint"; without calibrators if validation is clearly better),
-        not at all, or before the rules.
+        How beliefs are calibrated. "joint" fits calibrators together with the rules, and drops them if the validation
+        score is clearly better without. "none" does not calibrate. The other methods calibrate before learning rules.
     learn_probabilities : bool
         Whether probabilities of the given rules are learned.
     relearn : bool
-        Whether the given noisy-or rules are initial values instead of fixed.
+        Whether the given noisy-or rules are initial values, instead of being kept.
     decision : "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
     validation_fraction : float
-        Share of rows in the validation set; not used if `fit` is given validation rows.
+        Share of rows in the validation set, unless validation rows are passed to `fit`.
     max_iter, patience, batch_size, learning_rate : optional
         Settings of the optimizer; the recipe's defaults if `None`.
     gradients : "exact" or "loopy"
-        With `recipe="paper"`.
+        The kind of gradients; "loopy" needs `recipe="paper"`.
     labels_per_rule, alpha, gamma_0, gamma_1, lambda_ : optional
         With `recipe="paper"`: the settings of the paper.
     normalize : bool
         Whether beliefs that do not sum to 1 are divided by their sum.
     random_state : int, RandomState or None
-        Makes learning deterministic.
+        Seed of learning. The same seed gives the same model.
     n_jobs : int or None
         Number of threads; one per core if `None`. Results do not depend on it.
     verbose : int
@@ -198,7 +206,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities of the classes: (n, M) for one label, a list of them for several. Rows that hard rules exclude are NaN."""
+        """The probabilities of the classes: (n, M) for one label, a list of such arrays for several. Impossible rows are NaN."""
         return self._shaped([self._of_classes(values, j) for j, values in enumerate(self._marginals(X))])
 
     def predict(self, X: Any) -> Any:

@@ -82,13 +82,13 @@ def _reliability(
     y_true: Any, probabilities: Any, classes: Any, n_bins: int
 ) -> tuple[Numbers, Numbers, npt.NDArray[np.int64]]:
     codes, listed = _coded(y_true, probabilities, classes)
-    said, came_true = [], []
+    predicted, hits = [], []
     for j, values in enumerate(listed):
         known = codes[:, j] >= 0
         for code in range(values.shape[1]) if values.shape[1] != 2 else [1]:
-            said.append(values[known, code])
-            came_true.append(codes[known, j] == code)
-    p, hit = np.concatenate(said), np.concatenate(came_true)
+            predicted.append(values[known, code])
+            hits.append(codes[known, j] == code)
+    p, hit = np.concatenate(predicted), np.concatenate(hits)
     bins = np.minimum((p * n_bins).astype(np.int64), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)
     total = np.maximum(counts, 1)

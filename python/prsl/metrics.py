@@ -1,7 +1,7 @@
 """Scores of predictions, where truths may be missing (NaN or `None` in `y_true`).
 
-Functions take the truth first. Scorers, for `GridSearchCV` and `cross_val_score`, are in :data:`SCORERS`, and made by
-:func:`scorer`.
+Functions take the truth first. :data:`SCORERS` has the scorers for `GridSearchCV` and `cross_val_score`, and
+:func:`scorer` finds one by its name.
 
 >>> joint_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
 0.5
@@ -55,7 +55,7 @@ def hamming(y_true: Any, y_pred: Any, *, sample_weight: Any = None) -> float:
 def joint_log_likelihood(log_likelihoods: Any, *, sample_weight: Any = None) -> float:
     """The mean of ln P(known truths of a row), as returned by `joint_log_likelihood` of an estimator.
 
-    What was thought impossible counts as :data:`IMPOSSIBLE`; rows without a known truth, NaN, do not count.
+    A truth of probability 0 counts as :data:`IMPOSSIBLE`. Rows without a known truth, which are NaN, do not count.
     """
     values = np.asarray(log_likelihoods, dtype=np.float64)
     counted = ~np.isnan(values)
@@ -63,7 +63,7 @@ def joint_log_likelihood(log_likelihoods: Any, *, sample_weight: Any = None) -> 
 
 
 def label_log_likelihood(y_true: Any, probabilities: Any, *, classes: Any = None, sample_weight: Any = None) -> float:
-    """The mean over rows of the summed ln P(truth) of the labels that are known.
+    """The mean over rows of the sum of ln P(truth) over known labels.
 
     `probabilities` are as `predict_proba` returns them: (n, M), or a list of such arrays.
     """
@@ -79,8 +79,8 @@ def label_log_likelihood(y_true: Any, probabilities: Any, *, classes: Any = None
 
 
 def expected_calibration_error(y_true: Any, probabilities: Any, *, classes: Any = None, n_bins: int = 15) -> float:
-    """Mean difference between probabilities and frequencies, over the classes of all labels, in bins of equal width. Of two
-    classes only the second counts."""
+    """Mean difference between predicted probabilities and observed frequencies in bins of equal width, over the classes of
+    all labels. Of two classes, only the second counts."""
     codes, listed = _coded(y_true, probabilities, classes)
     errors = []
     for j, values in enumerate(listed):

@@ -10,8 +10,8 @@ __all__ = ["from_r"]
 def from_r(rule: str) -> str:
     """A rule of the authors' R code in the rule language.
 
-    There, `A, B <- !C, D` says: if not C and D, then A or B. Their code took several categories of one label together in
-    a way that contradicted it; here the rule means what it says.
+    In R, `A, B <- !C, D` means: if not C and D, then A or B. The authors' code intersects several categories of one label
+    instead of uniting them. The converted rule unites them, as its text says.
 
     >>> from_r("A, B <- !C, D")
     'A | B <- !C & D'

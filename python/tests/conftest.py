@@ -1,4 +1,4 @@
-"""Where things are, and models that several tests use."""
+"""Paths, and models for several tests."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ rule 1: walking <-> gait
 
 @pytest.fixture(scope="session")
 def equal_labels() -> tuple[np.ndarray, np.ndarray]:
-    """Beliefs that know little, about three labels of which two are equal and one is their opposite."""
+    """Weak beliefs about three labels, of which two are equal and one is their opposite."""
     rng = np.random.default_rng(7)
     truth = rng.integers(0, 2, 600)
     y = np.column_stack([truth, truth, 1 - truth])

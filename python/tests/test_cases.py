@@ -1,4 +1,4 @@
-"""The cases of `tests/cases`: Python, the command line and the expected answers agree, to the last bit where both compute."""
+"""Runs the cases of `tests/cases`. Python agrees with the expected answers, and with the command line to the last bit."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_nested_labels(tmp_path: pathlib.Path) -> None:
     assert dataset(tmp_path, HEADER + "1,minor,1,1\n", xml=xml).parents == [None, "sad & slow"]
 
 
-def test_mistakes_are_named(tmp_path: pathlib.Path) -> None:
+def test_errors_are_reported(tmp_path: pathlib.Path) -> None:
     with pytest.raises(errors.DataError, match="line 8"):
         dataset(tmp_path, HEADER + "fast,minor,0,1\n")
     with pytest.raises(errors.DataError, match="angry"):

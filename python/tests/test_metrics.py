@@ -1,4 +1,4 @@
-"""Scores where truths may be missing, and pictures."""
+"""Scores with missing truths, and displays."""
 
 from __future__ import annotations
 

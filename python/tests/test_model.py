@@ -1,4 +1,4 @@
-"""Models, beliefs in every form, and what comes back."""
+"""Models, beliefs in every form, and results."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_every_kind_of_error_has_its_class(root: pathlib.Path) -> None:
         ([[[0.5, 0.5]]], errors.ArgumentError, "expected 3, one for each label"),
     ],
 )
-def test_beliefs_that_are_none(warehouse: str, beliefs: object, kind: type[Exception], message: str) -> None:
+def test_invalid_beliefs(warehouse: str, beliefs: object, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message) as raised:
         Model.parse(warehouse).predict(beliefs)
     assert isinstance(raised.value, ValueError)
@@ -217,7 +217,7 @@ def test_a_frame_with_a_wrong_column_is_named(warehouse: str) -> None:
         Model.parse(warehouse).predict(pandas.DataFrame({"foot=gait": [0.5]}))
 
 
-def test_texts_with_errors_say_all_of_them() -> None:
+def test_all_errors_of_a_text_are_reported() -> None:
     with pytest.raises(errors.TextError) as raised:
         Model.parse("label a\nrule 0.9: b\nrule 2: a")
     assert "b" in str(raised.value) and "line" not in type(raised.value).__name__
@@ -257,7 +257,7 @@ def test_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+", prsl.__version__)
 
 
-def test_assignments_that_were_not_found_or_cut_short_say_so() -> None:
+def test_missing_and_unproven_assignments_have_their_own_status() -> None:
     names = [f"p{pigeon}_{hole}" for pigeon in range(10) for hole in range(9)]
     rules = ["rule 1: " + " | ".join(f"p{pigeon}_{hole}" for hole in range(9)) for pigeon in range(10)]
     for hole in range(9):

@@ -1,4 +1,4 @@
-"""The package as people get it: typed, documented, and its examples run as printed."""
+"""The installed package is typed and documented, and its examples run as printed."""
 
 from __future__ import annotations
 

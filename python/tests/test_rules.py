@@ -29,6 +29,6 @@ def test_categories_of_one_label_unite() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "A <- B <- C", "A, <- B", "<- B", "A <- !"])
-def test_what_is_no_rule(wrong: str) -> None:
+def test_malformed_rules(wrong: str) -> None:
     with pytest.raises(errors.FormulaError):
         from_r(wrong)

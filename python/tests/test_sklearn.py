@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from prsl import RuleStacker, RuleStackingClassifier
 from prsl.metrics import SCORERS, scorer
 
-#: What is not as scikit-learn expects, and why.
+#: Checks of scikit-learn that are expected to fail, and the reasons.
 EXPECTED_FAILURES = {
     "check_sample_weight_equivalence_on_dense_data": "minibatches of repeated rows are not those of weighted rows",
     "check_sample_weight_equivalence_on_sparse_data": "minibatches of repeated rows are not those of weighted rows",
@@ -35,7 +35,7 @@ def fast(**settings: object) -> RuleStackingClassifier:
 
 
 @parametrize_with_checks([fast()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_the_classifier_keeps_the_conventions(estimator: object, check: object) -> None:
+def test_the_classifier_follows_the_conventions(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 
 
@@ -43,7 +43,7 @@ def test_several_outputs() -> None:
     estimator_checks.check_classifier_multioutput("RuleStackingClassifier", fast())
 
 
-#: The checks that need no features: the stacker takes beliefs, and refuses features that are none.
+#: The checks that need no features. The stacker accepts only beliefs and refuses other features.
 STACKER_CHECKS = [
     "check_estimator_cloneable",
     "check_estimator_tags_renamed",
@@ -58,7 +58,7 @@ STACKER_CHECKS = [
 
 
 @pytest.mark.parametrize("name", STACKER_CHECKS)
-def test_the_stacker_keeps_those_that_apply(name: str) -> None:
+def test_the_stacker_follows_the_applicable_conventions(name: str) -> None:
     getattr(estimator_checks, name)("RuleStacker", RuleStacker())
 
 

@@ -124,7 +124,7 @@ def test_top_assignments_and_joint_decisions(equal_labels: tuple[np.ndarray, np.
     assert "label" in str(stacker.explain(yes, 3)) or stacker.explain(yes, 3).labels
 
 
-def test_impossible_rows_are_told(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+def test_impossible_rows_cause_a_warning(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
     stacker = RuleStacker(labels=["a", "b", "c"], rules="rule 1: a <-> b", n_rules=0, calibration="none", **FAST).fit(yes, y)
     contradiction = np.array([[1.0, 0.0, 0.5], [0.7, 0.7, 0.5]])
@@ -153,12 +153,12 @@ def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None
         ({"rules": "rule 0.9: nobody"}, "nobody"),
     ],
 )
-def test_mistakes(equal_labels: tuple[np.ndarray, np.ndarray], settings: dict[str, object], message: str) -> None:
+def test_errors(equal_labels: tuple[np.ndarray, np.ndarray], settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RuleStacker(**settings).fit(*equal_labels)
 
 
-def test_beliefs_and_truths_that_do_not_fit(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+def test_mismatched_beliefs_and_truths(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
     for X, truth, message in [
         (yes[:, :2], y, "X has 2 columns, expected 6"),

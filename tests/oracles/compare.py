@@ -1,4 +1,4 @@
-"""Asks pyAgrum and ProbLog for the marginals of exported models and compares them with the expected ones."""
+"""Computes the marginals of exported models with pyAgrum and ProbLog, and compares them with the expected ones."""
 
 import json
 import re
@@ -10,11 +10,11 @@ from problog import get_evaluatable
 from problog.logic import Term
 from problog.program import PrologFile
 
-# Both sum the same products in another order.
+# Tolerance of rounding: the same products are summed in another order.
 PYAGRUM_TOLERANCE = 1e-9
 # pyAgrum's readers keep numbers in single precision: half a unit in the 24th bit, times a few factors.
 SINGLE_PRECISION_TOLERANCE = 1e-6
-# ProbLog rounds what it reads to 15 decimals and its circuits multiply many numbers.
+# ProbLog rounds its input to 15 decimals, and its circuits multiply many numbers.
 PROBLOG_TOLERANCE = 1e-8
 
 
@@ -38,7 +38,7 @@ def from_bif(path, expected):
 
 
 def from_problog(path, expected):
-    # "\n" alone ends a line: names may hold other line separators.
+    # Only "\n" ends a line, because names may contain other line separators.
     lines = path.read_text(encoding="utf-8").split("\n")
     goals = [line[len("query(") : -len(").")] for line in lines if line.startswith("query(")]
     results = {str(goal): p for goal, p in get_evaluatable().create_from(PrologFile(str(path))).evaluate().items()}
@@ -53,7 +53,7 @@ def largest_difference(actual, expected):
 
 
 def check(path):
-    """One line about a model; whether all programs agree on it."""
+    """Prints one line about a model. Returns whether all programs agree."""
     expected = json.loads(path.read_text(encoding="utf-8"))
     pyagrum_tolerance = PYAGRUM_TOLERANCE if expected["exact_in_single_precision"] else SINGLE_PRECISION_TOLERANCE
     programs = [
@@ -67,7 +67,7 @@ def check(path):
             difference = largest_difference(infer(path.with_suffix(extension), expected), expected["marginals"])
             agree &= difference <= tolerance  # false for NaN too
             notes.append(f"{name} {difference:.1e}" + ("" if difference <= tolerance else f" > {tolerance:.0e}"))
-        except Exception as error:  # whatever a reader objects to is a failure of the export
+        except Exception as error:  # any error of a reader is a failure of the export
             agree = False
             notes.append(f"{name}: {type(error).__name__}: {error}")
     print(f"{'ok  ' if agree else 'FAIL'} {expected['name']}: {', '.join(notes)}", flush=True)

@@ -1,4 +1,4 @@
-"""What every method of the benchmark has in common."""
+"""The interface of all methods of the benchmark."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Candidate = TypeVar("Candidate")
 
 
 class Skipped(Exception):
-    """A method cannot run here; the message says why."""
+    """A method cannot run here. The message gives the reason."""
 
 
 class Method(ABC):
-    """Fits on a fold's training part, chooses on its validation part, answers about its test part."""
+    """Fits to a fold's training rows, selects on its validation rows, and predicts its test rows."""
 
     key: ClassVar[str]
     """The name on the command line."""
@@ -35,22 +35,22 @@ class Method(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What a cached result depends on."""
+        """The settings that a cached result depends on."""
 
     @abstractmethod
     def fit(self, fold: Fold) -> dict[str, Any]:
-        """Fit on training rows and return what was chosen on validation rows."""
+        """Fit to training rows, and return the settings selected on validation rows."""
 
     @abstractmethod
     def predict(self, part: Part) -> Prediction:
-        """Answer about rows; the truths only serve to say how probable they were held to be."""
+        """Predict rows. The truths are used only to compute their likelihood."""
 
 
 def best(candidates: Iterable[Candidate], value: Callable[[Candidate], float]) -> Candidate:
-    """The candidate with the largest value, the first among equals."""
+    """The candidate with the largest value, the first of equal ones."""
     return max(candidates, key=value)
 
 
 def mean_log_likelihood(marginals: np.ndarray, truths: np.ndarray) -> float:
-    """The criterion by which methods with independent labels choose on validation rows."""
+    """The selection criterion on validation rows for methods with independent labels."""
     return float(row_log_likelihood(marginals, truths).mean())

@@ -1,4 +1,4 @@
-"""BOOMER, in an environment of its own: it needs another Python than the rest."""
+"""BOOMER, in a separate environment because it needs another version of Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORKER = Path(__file__).parent.parent / "boomer_worker.py"
 
 
 class Boomer(Method):
-    """Boosted rules on the features, at BOOMER's defaults; the number of rules is chosen on validation rows."""
+    """Boosted rules on the features, with BOOMER's defaults. The number of rules is selected on validation rows."""
 
     key, title, paper_row, needs_features = "boomer", "BOOMER", "BOOMER", True
     loss = "logistic-decomposable"
@@ -34,7 +34,7 @@ class Boomer(Method):
 
     @property
     def rules(self) -> list[int]:
-        """The numbers of rules to choose from; one model of the most rules serves all."""
+        """The candidate numbers of rules. One model with the largest number serves all of them."""
         return [20, 50] if self.quick else [50, 100, 200, 500, 1000]
 
     def _inputs(self, part: Part) -> np.ndarray:
@@ -47,7 +47,7 @@ class Boomer(Method):
         if not python:
             raise Skipped(f"{VARIABLE} names no Python 3.13 with mlrl-boomer 0.15; `bench/paper/run` sets one up")
         parts = {"train": fold.train, "val": fold.val, "test": fold.test}
-        # One process fits and predicts, so that no model has to be stored; it never gets the truths of test rows.
+        # One process fits and predicts, so no model has to be stored. It never gets the truths of test rows.
         arrays = {name: self._inputs(part).astype(np.float32) for name, part in parts.items()}
         with tempfile.TemporaryDirectory() as folder:
             task, answer = Path(folder, "task.npz"), Path(folder, "answer.npz")
@@ -79,7 +79,7 @@ class BoomerStacked(Boomer):
 
     @property
     def rules(self) -> list[int]:
-        """Fewer than for `Boomer`: a rule of the joint loss is about all labels and takes far longer to find."""
+        """Fewer than for `Boomer`, because a rule of the joint loss is about all labels and takes much longer to find."""
         return [20, 50] if self.quick else [20, 50, 100, 200]
 
     def _inputs(self, part: Part) -> np.ndarray:

@@ -14,10 +14,10 @@ from .base import Method, Skipped
 
 
 class Chain(Method):
-    """Forests in the order of the labels; what they say together is a joint distribution.
+    """Forests in the order of the labels. Together they define a joint distribution.
 
     The joint likelihood of a row follows its true labels down the chain; the prediction follows the decisions made on
-    the way. The links are Platt-scaled on out-of-bag beliefs if that serves the joint likelihood of validation rows.
+    the way. The links are Platt-scaled on out-of-bag beliefs if that improves the joint likelihood of validation rows.
     """
 
     key, title, needs_features = "chain", "Classifier chain", True
@@ -27,7 +27,7 @@ class Chain(Method):
 
     @property
     def trees(self) -> int:
-        """Trees of each label's forest."""
+        """The number of trees of each label's forest."""
         return 10 if self.quick else 100
 
     def fit(self, fold: Fold) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from .base import Method, best, mean_log_likelihood
 
 
 class Linear:
-    """Weights (labels that tell x labels told about) and an intercept; what it says is kept within [0.001, 0.999]."""
+    """Weights (input labels x output labels) and an intercept. Predictions are clipped to [0.001, 0.999]."""
 
     def __init__(self, weights: np.ndarray, center: np.ndarray, prior: np.ndarray) -> None:
         self.weights, self.center, self.prior = weights, center, prior
@@ -113,7 +113,7 @@ class Mlwse(Method):
 
     @property
     def steps(self) -> int:
-        """At most as many proximal steps."""
+        """Maximum number of proximal steps."""
         return 100 if self.quick else 1000
 
     def fit(self, fold: Fold) -> dict[str, Any]:

@@ -25,12 +25,12 @@ class Network(Method):
 
     @property
     def epochs(self) -> int:
-        """At most as many passes over the training rows."""
+        """Maximum number of epochs."""
         return 20 if self.quick else 500
 
     @property
     def patience(self) -> int:
-        """Passes without improvement on validation rows before stopping."""
+        """Number of epochs without improvement on validation rows before stopping."""
         return 5 if self.quick else 20
 
     def fit(self, fold: Fold) -> dict[str, Any]:

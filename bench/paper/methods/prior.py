@@ -16,11 +16,11 @@ from .relevance import fit_platt
 
 
 class LabelSetPrior(Method):
-    """A label set's frequency times the beliefs in it, mixed with the beliefs alone so that none is impossible.
+    """A label set's frequency times the beliefs in it, mixed with the beliefs alone so that no set is impossible.
 
         P(s | x)  =  (1 - m) · freq(s)^a ∏ⱼ b(sⱼ) / f(sⱼ)^d / Z  +  m ∏ⱼ b(sⱼ)
 
-    with the labels' own frequencies f. Beliefs smoothed or Platt-scaled, and a, d and m, are chosen on validation rows.
+    with the labels' own frequencies f. The form of the beliefs (clipped or Platt-scaled) and a, d and m are selected on validation rows.
     """
 
     key, title = "prior", "Label-set prior"
@@ -57,16 +57,16 @@ class LabelSetPrior(Method):
         return chosen
 
     def _positions(self, truths: np.ndarray) -> np.ndarray:
-        """The index of each row's true set among those seen, -1 for one never seen."""
+        """The index of each row's true set among the training sets, -1 if it is not among them."""
         index = {tuple(row): position for position, row in enumerate(self.sets.astype(int))}
         return np.array([index.get(tuple(row), -1) for row in truths.astype(int)])
 
     def _alone(self, beliefs: np.ndarray) -> np.ndarray:
-        """Per row, the log-probability of every seen set by the beliefs alone."""
+        """Per row, the log-probability of every training set under the beliefs alone."""
         return np.log(beliefs) @ self.sets.T + np.log1p(-beliefs) @ (1.0 - self.sets).T
 
     def _seen(self, alone: np.ndarray) -> np.ndarray:
-        """Per row, the log-probability of every seen set in the first part of the mixture."""
+        """Per row, the log-probability of every training set in the first part of the mixture."""
         weights = alone + self.power * self.log_frequency - self.discount * self.log_marginal
         return weights - logsumexp(weights, axis=1, keepdims=True)
 
@@ -75,7 +75,7 @@ class LabelSetPrior(Method):
         alone = self._alone(beliefs)
         seen = self._seen(alone)
         marginals = (1.0 - self.mixture) * (np.exp(seen) @ self.sets) + self.mixture * beliefs
-        # Among sets never seen only the beliefs' own favorite can be the mode.
+        # Among all other sets, only the most probable one under the beliefs can be the mode.
         own = (beliefs > 0.5).astype(np.int8)
         own_value = np.log(self.mixture) + np.log(np.maximum(beliefs, 1.0 - beliefs)).sum(axis=1)
         values = _mix(seen, alone, self.mixture)
@@ -86,7 +86,7 @@ class LabelSetPrior(Method):
 
 
 def _pick(seen: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Each row's value at its position, minus infinity where that is -1."""
+    """Each row's value at its position, minus infinity if that is -1."""
     return np.where(positions >= 0, seen[np.arange(len(seen)), positions], -np.inf)
 
 

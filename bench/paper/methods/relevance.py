@@ -1,4 +1,4 @@
-"""Binary relevance: the forests' beliefs as they are, and calibrated label by label."""
+"""Binary relevance: the forests' beliefs, raw and calibrated label by label."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BinaryRelevance(Method):
 
 
 def fit_platt(fold: Fold) -> PlattScaling:
-    """Platt scaling on out-of-bag beliefs, its ridge chosen on validation rows."""
+    """Platt scaling on out-of-bag beliefs, with the ridge penalty selected on validation rows."""
     fits = [PlattScaling(ridge).fit(fold.train.beliefs, fold.train.truths) for ridge in RIDGES]
     return best(fits, lambda fit: mean_log_likelihood(fit.apply(fold.val.beliefs), fold.val.truths))
 

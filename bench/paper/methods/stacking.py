@@ -32,7 +32,7 @@ class Prsl(Method):
 
 
 class PrslPaper(Prsl):
-    """prsl as the paper learned it: random scopes, no calibration."""
+    """prsl with the paper's recipe: random scopes, no calibration."""
 
     key, title = "prsl-paper", "prsl (paper)"
     recipe, calibration = "paper", "none"

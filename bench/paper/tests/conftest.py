@@ -14,7 +14,7 @@ LABELS = ["a", "b", "c"]
 
 
 def simulate(rows: int = 150, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features, truths and beliefs; label c is almost always a and b, which its own belief knows little about."""
+    """Features, truths and beliefs. Label c almost always equals a and b, and its own belief is weak."""
     random = np.random.default_rng(seed)
     features = random.normal(size=(rows, 4)).round(3)
     truths = (features[:, :3] + 0.7 * random.normal(size=(rows, 3)) > 0.0).astype(np.int8)

@@ -1,4 +1,4 @@
-"""The whole benchmark on a small simulated dataset: running, going on, reporting."""
+"""The whole benchmark on a small simulated dataset: running, continuing and reporting."""
 
 import importlib.util
 import json
@@ -56,7 +56,7 @@ def test_methods_on_fixed_beliefs(data_folder: Path, tmp_path: Path):
     assert accuracy["prior"] > accuracy["br"]
 
 
-def test_a_stopped_run_goes_on(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_stopped_run_continues(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     plan = plan_of(data_folder, tmp_path / "out", methods=["br", "ridge"], folds=[1, 2, 3])
     first = run(plan, quiet())
     lost = plan.store.path("toy", 2, "ridge")
@@ -88,7 +88,7 @@ def test_names_of_datasets_and_methods_may_have_dashes(tmp_path: Path):
     assert store.places() == [("my-data", 3, "boomer-stacked")]
 
 
-def test_absent_data_say_where_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_message_about_missing_data_tells_where_to_get_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(DataAbsent, match="tsoumakas/mulan"):
         Dataset("emotions", Folder(tmp_path)).fold(1, features=False)
     assert command.main(["--data", str(tmp_path), "--out", str(tmp_path), "--datasets", "emotions"]) == 1

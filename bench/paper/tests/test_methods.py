@@ -1,4 +1,4 @@
-"""The methods on problems whose answers are known."""
+"""The methods on problems with known answers."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_mlwse_without_regularization_is_least_squares(toy: Fold):
     np.testing.assert_allclose(mlwse(x, y, 0.0, 0.0, 20000).weights, ridge(x, y, 0.0).weights, atol=1e-4)
 
 
-def test_mlwse_is_where_its_objective_is_least(toy: Fold):
+def test_mlwse_minimizes_its_objective(toy: Fold):
     x, y = toy.train.beliefs - toy.train.beliefs.mean(axis=0), toy.train.truths - toy.train.truths.mean(axis=0)
     relation = dissimilarity(toy.train.truths)
     values, vectors = np.linalg.eigh(relation)
@@ -83,7 +83,7 @@ def test_label_set_prior_is_a_distribution(toy: Fold):
     np.testing.assert_array_equal(sets[table.argmax(axis=0)], prediction.mode)
 
 
-def test_platt_finds_the_distortion_it_was_given():
+def test_platt_recovers_the_distortion():
     random = np.random.default_rng(2)
     odds = random.normal(size=20000)
     truth = (random.random(20000) < 1.0 / (1.0 + np.exp(-odds))).astype(np.int8)
@@ -100,7 +100,7 @@ def test_platt_stays_finite_on_a_label_without_positives():
     assert 0.0 < calibrated[0, 0] < 0.01
 
 
-def test_isotonic_rises_and_stays_inside():
+def test_isotonic_is_nondecreasing_and_within_its_bounds():
     random = np.random.default_rng(3)
     beliefs = random.random((200, 1))
     truths = (random.random((200, 1)) < beliefs**2).astype(np.int8)

@@ -21,7 +21,7 @@ def test_scores_by_hand():
     assert scores["hamming_loss"] == pytest.approx(2 / 6)
     assert scores["median_joint"] == pytest.approx(np.log(0.2))
     assert scores["mean_labelwise"] == pytest.approx((np.log(0.72) + np.log(0.2) + LOG_FLOOR) / 3)
-    # Strata by belief: 0.0 | 0.2 | 0.5 | 0.6 | 0.9 and 1.0; distances 1, 0.2, 0.5, 0.6 and |1.9 - 2|.
+    # Bins by belief: 0.0 | 0.2 | 0.5 | 0.6 | 0.9 and 1.0; distances 1, 0.2, 0.5, 0.6 and |1.9 - 2|.
     assert scores["calibration_error"] == pytest.approx((1.0 + 0.2 + 0.5 + 0.6 + 0.1) / 6)
 
 
@@ -33,13 +33,13 @@ def test_joint_accuracy_is_of_the_mode_and_hamming_loss_of_the_labels():
     assert scores["mean_joint"] == pytest.approx((-4.0 + LOG_FLOOR) / 3)
 
 
-def test_what_is_not_a_number_is_refused():
+def test_nan_is_refused():
     prediction = independent(np.array([[np.nan, 0.5]]), np.array([[1, 0]]))
     with pytest.raises(ValueError, match="not numbers"):
         score(prediction, np.array([[1, 0]]))
 
 
-def test_strata_hold_every_belief():
+def test_every_belief_is_in_a_bin():
     strata = reliability(MARGINALS, TRUTHS)
     assert strata.count.tolist() == [1, 0, 1, 0, 0, 1, 1, 0, 0, 2]
     assert strata.positive.sum() == TRUTHS.sum()

@@ -1,5 +1,5 @@
-//! Learning on the paper's datasets: classifiers' beliefs by fold, learned on the training rows, chosen on the validation rows, reported on the test
-//! rows. One setting for all datasets.
+//! Learning on the paper's datasets. Input is classifiers' beliefs by fold. Models are learned on training rows,
+//! selected on validation rows, and scored on test rows, with one setting for all datasets.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,45 +26,45 @@ const METRICS: [Metric; 5] = [
     Metric::MedianLabelLogLikelihood,
     Metric::HammingLoss,
 ];
-/// Hiding every label of every fold would take long.
+/// Maximum number of folds for hidden labels. Hiding every label of every fold would take too long.
 const HIDDEN_FOLDS: usize = 5;
-/// What one step takes the authors' code, in seconds of CPU time.
+/// CPU seconds of one optimizer step of the authors' code.
 const STEP_OF_THE_AUTHORS: f64 = 9.8;
 
 /// Learning on the paper's datasets.
 #[derive(Parser)]
 struct Arguments {
-    /// Where the belief files are.
+    /// The folder of the belief files.
     #[arg(long, default_value = "../shared/data/beliefs")]
     data: PathBuf,
     /// Datasets, all of them by default: `birds,yeast`.
     #[arg(long, value_delimiter = ',')]
     datasets: Option<Vec<String>>,
-    /// So many folds of each at most.
+    /// Maximum number of folds per dataset.
     #[arg(long, default_value_t = usize::MAX)]
     folds: usize,
     /// Parts, all of them by default.
     #[arg(long, value_delimiter = ',')]
     parts: Option<Vec<Part>>,
-    /// Where the report goes, as Markdown.
+    /// The file for the report, as Markdown.
     #[arg(long, default_value = "target/learning.md")]
     out: PathBuf,
 }
 
-/// What is reported.
+/// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// The default recipe on all datasets.
     Default,
     /// The paper's recipe on its three smaller datasets.
     Paper,
-    /// Training labels that are missing.
+    /// Missing training labels.
     Missing,
     /// A label whose truth is never known.
     Hidden,
-    /// Simulated models that are to be found again.
+    /// Recovery of simulated models.
     Found,
-    /// What a step takes.
+    /// The time of a step.
     Step,
 }
 
@@ -112,7 +112,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What is printed and kept.
+/// The report, which is printed and written.
 struct Page<'a> {
     text: &'a mut String,
 }
@@ -135,7 +135,7 @@ impl Page<'_> {
 }
 
 impl Arguments {
-    /// The folds of a dataset, none if it is not asked for.
+    /// The folds of a dataset; empty if it is not requested.
     fn folds(&self, name: &str) -> Result<Option<(Model, Vec<Fold>)>> {
         let is_wanted = self.datasets.as_ref().is_none_or(|only| only.iter().any(|other| other == name));
         if !is_wanted {
@@ -210,7 +210,7 @@ fn papers_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// What it costs that training labels are missing.
+/// The effect of missing training labels.
 fn missing_labels(arguments: &Arguments, page: &mut Page) -> Result<()> {
     const WANTED: [Metric; 2] = [Metric::JointAccuracy, Metric::MeanJointLogLikelihood];
     page.table(
@@ -235,7 +235,7 @@ fn missing_labels(arguments: &Arguments, page: &mut Page) -> Result<()> {
     Ok(())
 }
 
-/// A label whose truth is never known in training, and whose classifier is gone in the end: what rules know of it.
+/// Predicts a label by rules. Its truth is never known in training, and its classifier is removed afterward.
 fn hidden_label(arguments: &Arguments, page: &mut Page) -> Result<()> {
     let columns = [
         "dataset",
@@ -266,7 +266,7 @@ fn hidden_labels_of(arguments: &Arguments, dataset: &str, page: &mut Page) -> Re
             let hide = |at: LabelId, truth: Option<CategoryId>| truth.filter(|_| at != label);
             let [train, valid] = [with_truths(&fold.train, hide)?, with_truths(&fold.valid, hide)?];
             let learned = Learner::default().learn(&model, &train, &valid)?.model;
-            // How often its classifier says what is all that is known about it.
+            // The mean belief of its classifier is the only information about its base rate.
             let block = model.block(label);
             let sums = (0..train.n_rows()).fold(vec![0.0; block.len()], |sums: Vec<f64>, row| {
                 sums.iter()
@@ -292,7 +292,8 @@ fn hidden_labels_of(arguments: &Arguments, dataset: &str, page: &mut Page) -> Re
     Ok(())
 }
 
-/// Simulated models with 10 labels and 10 rules, learned again from samples: 3,500 rows to learn from, 500 to validate on, 1,000 to test.
+/// Simulated models with 10 labels and 10 rules, learned from samples: 3,500 training rows, 500 validation rows and
+/// 1,000 test rows.
 fn found_again(page: &mut Page) -> Result<()> {
     let columns = [
         "simulation",
@@ -410,7 +411,7 @@ fn with_truths(
     Ok(Examples::new(rows.beliefs().clone(), truths)?)
 }
 
-/// The beliefs of rows as a model calibrates them, those about one label left out.
+/// The beliefs of rows, calibrated by a model, without those about one label.
 fn beliefs_without(model: &Model, rows: &Examples, without: usize) -> Result<BeliefMatrix> {
     let blocks: Vec<_> = model.label_ids().map(|label| (label.index(), model.block(label))).collect();
     let mut beliefs = BeliefMatrix::new(model);

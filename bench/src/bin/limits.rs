@@ -31,11 +31,11 @@ struct Arguments {
 
 /// A line of the table.
 struct Line {
-    /// What is tried.
+    /// The description of the model.
     what: &'static str,
     /// The model, if there is one.
     model: Option<String>,
-    /// The arguments, in which `MODEL`, `BELIEFS` and `FOLDER` stand for files.
+    /// The arguments, with the placeholders `MODEL`, `BELIEFS` and `FOLDER` for files.
     arguments: &'static str,
     wanted: &'static str,
 }
@@ -147,7 +147,7 @@ fn commit() -> Result<String> {
 struct Measured {
     outcome: String,
     time: Duration,
-    /// Bytes.
+    /// Peak resident memory in bytes.
     peak: u64,
 }
 
@@ -182,7 +182,7 @@ fn measure(arguments: &Arguments, index: usize, line: &Line) -> Result<Measured>
     Ok(Measured { outcome: outcome(code, &out, &err)?.to_owned(), time, peak })
 }
 
-/// What came out, in a few words.
+/// The outcome as text.
 fn outcome(code: i32, out: &Path, err: &Path) -> Result<&'static str> {
     let (out, err) = (std::fs::read_to_string(out)?, std::fs::read_to_string(err)?);
     Ok(match code {

@@ -1,9 +1,10 @@
-//! prsl beside other tools: writes models with prsl's answers and times, and reports what `peers.py` adds to them.
+//! Compares prsl with other tools. Writes models with prsl's answers and times, and a report with the results of
+//! `peers.py`.
 //!
-//! `bench/peers/run` does all of it. Times are CPU time per row on one thread; compiling a model and reading files
-//! are left aside. A prsl time is the median of five measurements of a batch of 100 rows, a cell of the report the
-//! median over models. Where a row takes longer than 20 ms the batch has 8 rows, and where it takes longer than a
-//! second one measurement of 4 rows has to do.
+//! `bench/peers/run` runs both programs. Times are CPU time per row on one thread, without compiling a model and
+//! reading files. A prsl time is the median of five measurements of a batch of 100 rows. A cell of the report is the
+//! median over models. If a row takes longer than 20 ms, the batch has 8 rows. If it takes longer than a second, 4
+//! rows are measured once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,20 +23,21 @@ use prsl_testkit::{golden, simulated};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Rows of a model, and how many of their marginals are written for others to check; of the assignments all are.
+/// The number of rows of a model, and of rows whose marginals are written for other tools to check. All assignments are
+/// written.
 const ROWS: usize = 100;
 const ANSWERS: usize = 10;
-/// Of this many seconds and rows: a row that takes longer is measured in a batch of so many.
+/// Pairs of seconds and rows. A row that takes longer is measured in a batch of this number of rows.
 const SLOW: (f64, usize) = (0.02, 8);
 const VERY_SLOW: (f64, usize) = (1.0, 4);
 const LIMITS: Limits = Limits { memory: 4 << 30 };
 
-/// What is asked of every tool.
+/// The queries that every tool answers.
 struct Question {
     name: &'static str,
     title: &'static str,
     sizes: &'static [usize],
-    /// From this size on three models have to do, and none when in haste.
+    /// Number of labels from which only three models are measured, and none with `--quick`.
     few_models_from: usize,
 }
 
@@ -69,10 +71,10 @@ struct Engine {
     compile: fn(&Model) -> prsl::Result<Compiled>,
 }
 
-/// A compiled model: from rows to answers.
+/// A compiled model: a function from rows to answers.
 type Compiled = Box<dyn Fn(&BeliefMatrix) -> Answers + Sync>;
 
-/// An engine more is one line here and one function below.
+/// The engines. Another engine takes one line here and one function below.
 const ENGINES: [Engine; 4] = [
     Engine { question: "marginals", name: "prsl, junction tree", compile: junction_tree },
     Engine { question: "mpe", name: "prsl, max-product tree", compile: max_product_tree },
@@ -95,7 +97,7 @@ fn branch_and_bound(model: &Model) -> prsl::Result<Compiled> {
     Ok(Box::new(move |rows| Answers::Best(engine.best_batch(rows).expect("rows of the model"))))
 }
 
-/// Rules are not merged: others do not do that, and where it makes a difference it is another answer.
+/// Loopy propagation without merged rules. Other tools do not merge rules, and merging may change the answer.
 fn loopy(model: &Model) -> prsl::Result<Compiled> {
     let engine = Loopy::compile_with(model, LoopySettings { merge: false, ..LoopySettings::default() })?;
     Ok(Box::new(move |rows| Answers::Marginals(engine.infer_batch(rows).expect("rows of the model"))))
@@ -107,7 +109,7 @@ enum Answers {
 }
 
 impl Answers {
-    /// Answers, as `peers.py` reads them; `final` says that an engine got where it aims to.
+    /// Answers in the format of `peers.py`. `final` tells whether inference finished, instead of stopping at a limit.
     fn to_json(&self) -> Value {
         match self {
             Answers::Marginals(posteriors) => (0..posteriors.n_rows().min(ANSWERS))
@@ -124,7 +126,7 @@ impl Answers {
     }
 }
 
-/// A model, its rows, and what prsl has to say about them.
+/// A model, its rows, and prsl's answers.
 #[derive(Serialize, Deserialize)]
 struct Case {
     name: String,
@@ -132,9 +134,9 @@ struct Case {
     /// The number of categories of every label.
     sizes: Vec<usize>,
     rules: Vec<CaseRule>,
-    /// Beliefs, the labels' distributions one after the other.
+    /// The beliefs of each row: the labels' distributions one after the other.
     rows: Vec<Vec<f64>>,
-    /// What to ask others about this model.
+    /// The queries for other tools about this model.
     questions: Vec<String>,
     runs: Vec<Run>,
 }
@@ -142,11 +144,11 @@ struct Case {
 #[derive(Serialize, Deserialize)]
 struct CaseRule {
     probability: f64,
-    /// Labels with the inhibition of each of their categories.
+    /// For each label, the inhibition probability of each category.
     inhibitions: Vec<(usize, Vec<f64>)>,
 }
 
-/// One engine on one model.
+/// The result of one engine on one model.
 #[derive(Serialize, Deserialize)]
 struct Run {
     question: String,
@@ -157,13 +159,13 @@ struct Run {
     answers: Value,
 }
 
-/// One other tool on one model, as `peers.py` writes it.
+/// The result of another tool on one model, as `peers.py` writes it.
 #[derive(Deserialize)]
 struct PeerRun {
     question: String,
     n_labels: usize,
     peer: String,
-    /// `None` if it failed or did not end in time.
+    /// `None` if it failed or exceeded the time limit.
     seconds_per_row: Option<f64>,
 }
 
@@ -182,7 +184,7 @@ enum Command {
         #[arg(long)]
         quick: bool,
     },
-    /// Print a table per question, and write them to `report.md`.
+    /// Print a table per query, and write them to `report.md`.
     Report { folder: PathBuf },
 }
 
@@ -219,7 +221,7 @@ fn write_models(folder: &Path, quick: bool) -> Result<()> {
     Ok(())
 }
 
-/// The authors' models of this size where they are, simulated ones otherwise.
+/// The authors' models of this size if their files are available, and simulated ones otherwise.
 fn models(n_labels: usize, quick: bool) -> Vec<(String, Model, BeliefMatrix)> {
     let n_models = if quick { 2 } else { 10 };
     let golden = match n_labels {
@@ -314,7 +316,7 @@ fn report(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The times of one tool at one size, infinite where there is no answer.
+/// The times of one tool at one size; infinite if there is no answer.
 type Times = Vec<f64>;
 
 fn table(question: &Question, cases: &[Case], peers: &[PeerRun]) -> Table {

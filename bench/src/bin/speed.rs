@@ -13,22 +13,22 @@ use serde_json::json;
 /// CPU time of compiling simulated models and of inferring rows
 #[derive(Parser)]
 struct Arguments {
-    /// Which engine
+    /// The engine
     #[arg(long, value_enum, default_value_t = Engine::Exact)]
     engine: Engine,
-    /// How many labels, and as many rules
+    /// The number of labels, and of rules
     #[arg(long, default_value_t = 30)]
     labels: usize,
-    /// The models' seeds
+    /// Seeds of the models
     #[arg(long, value_delimiter = ',', default_value = "1,2,3,4,5")]
     seeds: Vec<u64>,
-    /// How many rows
+    /// The number of rows
     #[arg(long, default_value_t = 256)]
     rows: usize,
-    /// How many times the rows are inferred at least; the fastest counts
+    /// Minimum number of runs over the rows; the fastest counts
     #[arg(long, default_value_t = 1)]
     repeats: usize,
-    /// CPU seconds that the repeats take at least
+    /// Minimum CPU seconds of all runs
     #[arg(long, default_value_t = 0.2)]
     seconds: f64,
 }
@@ -82,7 +82,7 @@ fn fastest(arguments: &Arguments, rows: &BeliefMatrix, infer: &Infer) -> (f64, f
     (fastest / rows.n_rows() as f64, log_evidence)
 }
 
-/// CPU seconds of all threads of this process so far; elapsed seconds where the system does not tell.
+/// CPU seconds of all threads of this process so far; elapsed seconds if the system does not report them.
 fn cpu_seconds() -> f64 {
     let of_thread = |entry: std::io::Result<std::fs::DirEntry>| -> Option<f64> {
         let text = std::fs::read_to_string(entry.ok()?.path().join("schedstat")).ok()?;

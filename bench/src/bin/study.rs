@@ -1,7 +1,8 @@
-//! The paper's section on approximation quality, repeated on the authors' models and on own simulations.
+//! Repeats the paper's section on approximation quality on the authors' models and on simulated ones.
 //!
-//! Writes a report as Markdown and as a page with figures, after every size, so that a study that is interrupted leaves what it has.
-//! Fails where the authors' models do not give the paper's numbers. The same seed gives the same numbers, times aside.
+//! Writes a report as Markdown and as a page with figures after every size, so an interrupted study has a partial
+//! report. Fails if the authors' models do not reproduce the paper's numbers. The same seed gives the same numbers,
+//! except times.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,31 +14,31 @@ use prsl_bench::study::headline::headlines;
 use prsl_bench::study::report::report;
 use prsl_bench::study::{Draw, GOLDEN_SIZES, Measured, golden_cases, own_cases, run};
 
-/// What takes less is repeated for that long.
+/// Minimum duration of a measurement. Faster computations are repeated for that long.
 const FLOOR: Duration = Duration::from_millis(40);
 
-/// The paper's simulation study, repeated.
+/// Repeat the paper's simulation study.
 #[derive(Parser)]
 struct Arguments {
-    /// Small sizes and few models: a first impression in less than a minute.
+    /// Small sizes and a small number of models, in less than a minute.
     #[arg(long)]
     quick: bool,
-    /// Rows of each own model.
+    /// The number of rows of each simulated model.
     #[arg(long)]
     rows: Option<usize>,
-    /// Own models of each size.
+    /// The number of simulated models of each size.
     #[arg(long)]
     replications: Option<usize>,
     /// Numbers of labels, and of rules: `5,10,30`. The authors' models have 5, 10 and 30.
     #[arg(long, value_delimiter = ',')]
     sizes: Option<Vec<usize>>,
-    /// Models measured side by side; each takes one thread, and more than one at a time blurs the times a little.
+    /// The number of models measured in parallel, each on one thread; more than one makes times slightly less accurate.
     #[arg(long, default_value_t = 1)]
     threads: usize,
-    /// Other seeds draw other models.
+    /// Seed of the simulated models.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the report goes.
+    /// The folder for the report.
     #[arg(long, default_value = "target/study")]
     out: PathBuf,
 }

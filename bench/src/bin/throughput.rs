@@ -1,4 +1,5 @@
-//! What a million rows take the library: the model and the beliefs are left in files, so that others can be asked the same.
+//! Measures the library's time for a million rows. The model and the beliefs are written to files, so that other
+//! programs can be measured on the same input.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,22 +9,22 @@ use clap::Parser;
 use prsl::simulate::Simulation;
 use prsl::{BeliefMatrix, Engines, Normalize};
 
-/// Marginals of many rows of a simulated model, and how long they take
+/// Measure the time of marginals for many rows of a simulated model
 #[derive(Parser)]
 struct Arguments {
-    /// How many rows
+    /// The number of rows
     #[arg(long, default_value_t = 1_000_000)]
     rows: usize,
-    /// How many labels
+    /// The number of labels
     #[arg(long, default_value_t = 14)]
     labels: usize,
-    /// How many rules
+    /// The number of rules
     #[arg(long, default_value_t = 20)]
     rules: usize,
-    /// How often; the fastest counts
+    /// The number of runs; the fastest counts
     #[arg(long, default_value_t = 3)]
     repeats: usize,
-    /// Where model.prsl, beliefs.f64 and marginals.f64 go
+    /// The folder for model.prsl, beliefs.f64 and marginals.f64
     #[arg(long, default_value = "target/throughput")]
     out: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! The paper's numbers, which the authors' models have to give again.
+//! The paper's numbers, which the authors' models must reproduce.
 
 use super::{Measure, Measured, Method, Setting, Source};
 use crate::median;
@@ -11,18 +11,18 @@ pub enum Figure {
     Correlation,
     /// The largest error of a single loopy marginal.
     WorstError,
-    /// How many rows of loopy marginals did not come to rest.
+    /// The number of rows whose loopy marginals did not converge.
     NotConverged,
     /// The median share of most probable assignments that loopy max-product found.
     Loopy,
     /// The median share guessed by the best category of each loopy marginal.
     Marginals,
-    /// In how many models of the side experiment exact marginals guess another share than the authors stored.
+    /// The number of models of the side experiment in which exact marginals give another share than the authors stored.
     SideExperiment,
 }
 
 impl Figure {
-    /// What it is, in the report.
+    /// Its name in the report.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Correlation => "mean correlation of exact and loopy marginals",
@@ -61,7 +61,7 @@ impl Figure {
         }
     }
 
-    /// How it is written.
+    /// Its value as text.
     pub fn shown(self, value: f64) -> String {
         match self {
             Figure::Correlation => format!("{value:.4}"),
@@ -72,23 +72,23 @@ impl Figure {
     }
 }
 
-/// What the paper says, what the authors' stored answers say in more digits, and what came out.
+/// The number printed in the paper, the same from the authors' stored answers with more digits, and the measured one.
 #[derive(Clone, Debug)]
 pub struct Headline {
-    /// Labels of the models.
+    /// The number of labels of the models.
     pub n_labels: usize,
-    /// Which number.
+    /// The kind of number.
     pub figure: Figure,
-    /// As printed in the paper, if it is.
+    /// The number printed in the paper, if any.
     pub paper: Option<&'static str>,
-    /// As it follows from the authors' stored answers, if it does.
+    /// The number computed from the authors' stored answers, if possible.
     pub expected: Option<&'static str>,
-    /// As it came out.
+    /// The measured number.
     pub measured: String,
 }
 
 impl Headline {
-    /// Whether it came out as expected, where something is.
+    /// Whether the measured number equals the expected one; true if nothing is expected.
     pub fn holds(&self) -> bool {
         self.expected.is_none_or(|expected| expected == self.measured)
     }

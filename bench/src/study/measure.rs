@@ -1,4 +1,4 @@
-//! Asks every engine about one model.
+//! Runs every engine on one model.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use crate::thread_cpu_time;
 
 const LIMITS: Limits = Limits { memory: 4 << 30 };
 const SEARCH: SearchLimits = SearchLimits { work: u64::MAX, time: Some(Duration::from_secs(60)) };
-/// Exact marginals with a larger error than this are no yardstick.
+/// Maximum error of exact marginals that are used as a reference.
 const IMPRECISE: f64 = 1e-6;
-/// Two assignments whose weights are this close, relative to them, are equally probable.
+/// Relative difference up to which two weights are equal.
 const TIE: f64 = 1e-9;
 
-/// Asks every engine that can answer.
+/// Runs every engine that can answer.
 pub(super) fn measure(case: &Case, floor: Duration) -> Measured {
     let mut study = Study {
         case,
@@ -45,7 +45,7 @@ pub(super) fn measure(case: &Case, floor: Duration) -> Measured {
     study.measured
 }
 
-/// One assignment per row, or that nothing certain is known about it.
+/// One assignment per row, or `None` if none is proven.
 type Assignments = Vec<Option<Assignment>>;
 
 struct Study<'a> {
@@ -59,7 +59,7 @@ impl Study<'_> {
         self.measured.values.extend(value.map(|value| (measure, value)));
     }
 
-    /// The answer of a call about some rows; its time is noted.
+    /// The result of a call on some rows. Its time is recorded.
     fn timed<T>(&mut self, task: Task, n_rows: usize, mut call: impl FnMut() -> T) -> T {
         let start = thread_cpu_time();
         let answer = call();
@@ -76,7 +76,7 @@ impl Study<'_> {
         answer
     }
 
-    /// A compiled engine, or a note of why there is none.
+    /// A compiled engine. If there is none, the reason is recorded.
     fn compiled<T>(&mut self, what: &str, engine: prsl::Result<T>) -> Option<T> {
         engine.map_err(|error| self.measured.refused.push(format!("no {what}: {error}"))).ok()
     }
@@ -96,7 +96,7 @@ impl Study<'_> {
         Some(exact)
     }
 
-    /// The most probable assignments: by branch and bound with proof, or by the tree. Where both know, they have to agree.
+    /// The most probable assignments, by branch and bound with proof or by the tree. If both have one, they must agree.
     fn exact_best(&mut self) -> Assignments {
         let found = self.branch_and_bound();
         let tree = self.tree();
@@ -131,7 +131,7 @@ impl Study<'_> {
         best
     }
 
-    /// The tree's assignments of the rows that it is asked about, none where it does not fit.
+    /// The tree's assignments of the measured rows; `None` if the tree does not fit.
     fn tree(&mut self) -> Assignments {
         if self.measured.n_labels > EXACT_UP_TO {
             return Vec::new();
@@ -190,7 +190,8 @@ impl Study<'_> {
         self.set(Measure::Match(method), share);
     }
 
-    /// The authors' side experiment: how often exact marginals and loopy max-product guess the most probable assignment of other rows.
+    /// The authors' side experiment: how often exact marginals and loopy max-product find the most probable
+    /// assignment of other rows.
     fn side_experiment(&mut self) {
         let (model, Some(side)) = (&self.case.model, &self.case.side) else { return };
         let Ok(tree) = MaxProductTree::compile_within(model, LIMITS) else { return };
@@ -227,7 +228,7 @@ fn is_precise(exact: &Posteriors, row: usize) -> bool {
     !matches!(exact.stopped(row), Stopped::Imprecise { error } if error > IMPRECISE)
 }
 
-/// The share of rows, of those whose best assignment is known, in which a guess is as probable as the best.
+/// The share of rows in which a guess is as probable as the best assignment, among rows whose best assignment is known.
 fn share_matched(
     model: &Model,
     rows: &BeliefMatrix,

@@ -1,7 +1,7 @@
-//! The paper's section on approximation quality, repeated: loopy answers beside exact ones.
+//! Repeats the paper's section on approximation quality: loopy answers compared with exact ones.
 //!
-//! [`golden_cases`] and [`own_cases`] tell what is asked, [`run`] asks it, [`report`](report::report) tells the
-//! outcome, and [`headlines`](headline::headlines) whether the paper's numbers came out.
+//! [`golden_cases`] and [`own_cases`] define the models, [`run`] measures them, and [`report`](report::report) writes
+//! the report. [`headlines`](headline::headlines) compares the results with the paper's numbers.
 
 pub mod headline;
 mod measure;
@@ -15,17 +15,17 @@ use std::time::Duration;
 use prsl::{BeliefMatrix, Model};
 use prsl_testkit::{Golden, GoldenTest, golden, simulated};
 
-/// How loopy propagation runs.
+/// The settings of loopy propagation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
-    /// As the paper's authors had it.
+    /// The settings of the paper's authors.
     Authors,
-    /// As prsl has it unless told otherwise.
+    /// The default settings of prsl.
     Default,
 }
 
 impl Setting {
-    /// Both.
+    /// Both settings.
     pub const ALL: [Setting; 2] = [Setting::Authors, Setting::Default];
 
     /// Its name in the report.
@@ -37,12 +37,12 @@ impl Setting {
     }
 }
 
-/// Who guesses the most probable assignment.
+/// A method that guesses the most probable assignment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     /// Loopy max-product.
     Loopy(Setting),
-    /// The authors' loopy max-product, with their stored answers in rows where their rounding decided between ties.
+    /// The authors' loopy max-product, with their stored answers in rows in which their rounding decided between ties.
     AuthorsTies,
     /// The best category of each loopy marginal, in the authors' setting.
     Marginals,
@@ -50,7 +50,7 @@ pub enum Method {
     BranchAndBound,
 }
 
-/// What takes time.
+/// A timed computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Task {
     /// Exact marginals by the junction tree.
@@ -65,7 +65,7 @@ pub enum Task {
     LoopyBest(Setting),
 }
 
-/// What is measured of a model.
+/// A measured quantity of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// Pearson's correlation of loopy and exact marginals, over all categories of all rows.
@@ -74,7 +74,7 @@ pub enum Measure {
     MeanError(Setting),
     /// The largest absolute error of a loopy marginal.
     WorstError(Setting),
-    /// The share of rows in which loopy marginals came to rest.
+    /// The share of rows in which loopy marginals converged.
     Converged(Setting),
     /// The share of rows in which a guess is the most probable assignment.
     Match(Method),
@@ -82,13 +82,13 @@ pub enum Measure {
     Proven,
     /// Seconds of CPU time per row.
     Seconds(Task),
-    /// The authors' side experiment: the share guessed by exact marginals and by loopy max-product, ours.
+    /// The authors' side experiment: the shares found by prsl's exact marginals and loopy max-product.
     Side(bool),
-    /// The same as the authors stored it.
+    /// The same shares as stored by the authors.
     SideStored(bool),
 }
 
-/// Where a model comes from.
+/// The source of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The authors published it.
@@ -99,7 +99,7 @@ pub enum Source {
 
 /// A model to measure.
 pub struct Case {
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
     /// Its name in messages.
     pub name: String,
@@ -110,49 +110,49 @@ pub struct Case {
     side: Option<GoldenTest>,
 }
 
-/// What came out.
+/// The results of one model.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Where the model comes from.
+    /// The source of the model.
     pub source: Source,
     /// Its name in messages.
     pub name: String,
-    /// How many labels it has.
+    /// The number of its labels.
     pub n_labels: usize,
-    /// Rows of loopy answers and of branch and bound.
+    /// The number of rows answered by loopy propagation and branch and bound.
     pub n_rows: usize,
-    /// Rows of them that were compared with the exact marginals.
+    /// The number of these rows that were compared with exact marginals.
     pub n_exact_rows: usize,
-    /// Why there are no exact marginals, or no assignment by the tree.
+    /// The reasons why exact marginals or assignments by the tree are missing.
     pub refused: Vec<String>,
-    /// Rows left aside because the exact marginals lost too many digits.
+    /// The number of rows left out because the exact marginals lost too many digits.
     pub n_imprecise: usize,
-    /// Rows left aside because branch and bound ended without proof, and the tree did not fit.
+    /// The number of rows left out because branch and bound ended without proof, and the tree did not fit.
     pub n_unproven: usize,
-    /// The numbers; what could not be measured is missing.
+    /// The measured quantities. Those that could not be measured are missing.
     pub values: BTreeMap<Measure, f64>,
 }
 
-/// How many models are drawn, and with how many rows.
+/// The numbers of simulated models and rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
     /// Models of each size.
     pub replications: usize,
     /// Rows of each model.
     pub rows: usize,
-    /// Another seed draws other models.
+    /// Seed of the models.
     pub seed: u64,
 }
 
 /// The sizes at which the authors published models, with the names they gave them.
 pub const GOLDEN_SIZES: [(usize, &str); 3] = [(5, "small"), (10, "medium"), (30, "almostLarge")];
-/// A max-product tree that takes more multiply-adds a row than this is asked about so many rows only: branch and bound knows
+/// Multiply-adds per row above which a max-product tree is measured on this number of rows only. Branch and bound gives
 /// the assignments of all rows.
 const SLOW_TREE: (f64, usize) = (3e7, 4);
-/// Above this size no plan is asked for.
+/// Maximum number of labels for which a plan is compiled.
 const EXACT_UP_TO: usize = 60;
 
-/// The authors' models of a size, all replications with all rows; none if there are none, or they are not here.
+/// The authors' models of a size, with all replications and rows. Empty if the files are not available.
 pub fn golden_cases(n_labels: usize) -> Vec<Case> {
     let name = GOLDEN_SIZES.iter().find(|size| size.0 == n_labels).map(|size| size.1);
     name.map(golden).unwrap_or_default().into_iter().map(golden_case).collect()
@@ -190,7 +190,7 @@ fn own_case(n_labels: usize, draw: Draw, replication: usize) -> Case {
 
 /// Measures all cases, `n_threads` side by side, each on one thread; progress goes to stderr.
 ///
-/// What takes less than `floor` is repeated for that long, so that its time can be told.
+/// Computations that take less than `floor` are repeated for that long, so that their time can be measured.
 pub fn run(cases: &[Case], n_threads: usize, floor: Duration) -> Vec<Measured> {
     let next = AtomicUsize::new(0);
     let done = Mutex::new(BTreeMap::new());

@@ -7,7 +7,7 @@ use crate::document::Block;
 use crate::statistics::bootstrap;
 use crate::{Table, median, seconds};
 
-/// The report on what was measured.
+/// The report about all measured models.
 pub fn report(measured: &[Measured], draw: Draw) -> Vec<Block> {
     let mut blocks = introduction();
     blocks.extend(paper(measured));
@@ -38,18 +38,18 @@ pub fn report(measured: &[Measured], draw: Draw) -> Vec<Block> {
 fn introduction() -> Vec<Block> {
     let text = |text: &str| Block::Text(text.to_owned());
     vec![
-        Block::Title("How good is loopy propagation? The paper's simulation study, repeated".to_owned()),
+        Block::Title("Accuracy of loopy propagation: the paper's simulation study, repeated".to_owned()),
         text(
-            "The pRSL paper (UAI 2021, section on approximation quality) asks how close loopy belief propagation comes to \
-             exact answers on random models of noisy-or rules: how well its marginals agree with exact ones, and how often it \
-             finds the most probable assignment. Its exact engine ended at 30 labels for marginals and at 10 for \
-             assignments. This report repeats the study on the authors' own models, fills in what they could not \
-             compute, and goes on with models drawn anew.",
+            "The pRSL paper (UAI 2021, section on approximation quality) compares loopy belief propagation with exact \
+             inference on random models of noisy-or rules. It measures how well marginals agree, and how often loopy \
+             propagation finds the most probable assignment. Its exact engine was limited to 30 labels for marginals \
+             and 10 for assignments. This report repeats the study on the authors' models, adds the missing exact \
+             answers, and continues with newly simulated models.",
         ),
         text(
             "Loopy propagation runs in two settings. The authors' setting updates all messages at once, at most 20 times, to \
-             a tolerance of 1e-5. The default setting of prsl updates rule by rule, up to 200 times, to a tolerance of 1e-6, takes \
-             rules over the same labels together, and tries again with damping where messages do not come to rest.",
+             a tolerance of 1e-5. The default setting of prsl updates rule by rule, up to 200 times, to a tolerance of \
+             1e-6. It merges rules over the same labels, and retries with damping if messages do not converge.",
         ),
     ]
 }
@@ -58,7 +58,7 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
     let heading = Block::Heading("The paper's numbers and ours".to_owned());
     let headlines = headlines(measured);
     if headlines.is_empty() {
-        let text = "None of the authors' models was measured, so that nothing is compared with the paper.";
+        let text = "None of the authors' models was measured, so there is no comparison with the paper.";
         return vec![heading, Block::Text(text.to_owned())];
     }
     let mut table = Table::new([
@@ -86,7 +86,7 @@ fn paper(measured: &[Measured]) -> Vec<Block> {
     blocks
 }
 
-/// A number of the paper over our own models of that size.
+/// A number of the paper, measured on simulated models of the same size.
 fn own_figure(measured: &[Measured], n_labels: usize, figure: Figure) -> String {
     let own: Vec<&Measured> =
         of_size(measured, n_labels).filter(|model| model.source == Source::Own).collect();
@@ -104,7 +104,7 @@ fn of_size(measured: &[Measured], n_labels: usize) -> impl Iterator<Item = &Meas
     measured.iter().filter(move |model| model.n_labels == n_labels)
 }
 
-/// How the tied rows were counted, and what prsl alone makes of them.
+/// How tied rows were counted, and the result of prsl without the authors' stored answers.
 fn ties(measured: &[Measured]) -> String {
     let median_at = |n_labels: usize| {
         let golden = of_size(measured, n_labels).filter(|model| model.source == Source::Golden);
@@ -114,8 +114,8 @@ fn ties(measured: &[Measured]) -> String {
     };
     let alone: Vec<String> = [5, 10].into_iter().filter_map(median_at).collect();
     format!(
-        "In some rows of the authors' models max-product ends with a tie that their rounding decided; these rows count as the \
-         authors stored them. Left to itself, prsl settles ties one label after the other, with medians of {}.",
+        "In some rows of the authors' models, max-product ends with a tie that their rounding decided. These rows count as \
+         the authors stored them. Without the stored answers, prsl decides ties label by label, with medians of {}.",
         alone.join(" and ")
     )
 }
@@ -136,7 +136,7 @@ fn side_experiment(measured: &[Measured]) -> Option<String> {
     ))
 }
 
-/// A time, without the zeros of a round one.
+/// A time without trailing zeros.
 fn short_seconds(value: f64) -> String {
     seconds(value).replace(".00 ", " ").replace(".0 ", " ")
 }
@@ -158,7 +158,7 @@ const MPE_METHODS: [(Method, &str); 4] = [
     (Method::BranchAndBound, "branch and bound"),
 ];
 
-/// Settings come first everywhere, so that a color means the same in all figures.
+/// Settings come first in every figure, so that a color has the same meaning in all of them.
 const MARGINAL_TASKS: [(Task, &str); 3] = [
     (Task::LoopyMarginals(Setting::Authors), "loopy, authors' setting"),
     (Task::LoopyMarginals(Setting::Default), "loopy, default setting"),
@@ -346,7 +346,7 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
         format!("Own simulations: {} models of each size with {} rows each, seed {}.", draw.replications, draw.rows, draw.seed),
         format!(
             "Exact marginals: junction tree, 4 GiB of memory, up to {EXACT_UP_TO} labels. A max-product tree that takes more than \
-             {:.0} million multiply-adds a row is asked about the first {} rows of its model only.",
+             {:.0} million multiply-adds a row runs on the first {} rows of its model only.",
             SLOW_TREE.0 / 1e6,
             SLOW_TREE.1
         ),
@@ -356,27 +356,27 @@ fn method(measured: &[Measured], draw: Draw) -> Vec<Block> {
         "Correlation is Pearson's, over all categories of all rows of a model. Intervals: bootstrap over models, 2000 resamples, \
          95 %. Boxes: quartiles and median; whiskers within 1.5 times the box; dots beyond."
             .to_owned(),
-        "Times: CPU time of one thread per row in a batch, compiling left aside.".to_owned(),
+        "Times: CPU time of one thread per row in a batch, without compilation.".to_owned(),
     ];
     points.extend(left_aside(measured));
     vec![Block::Heading("How it was done".to_owned()), Block::List(points)]
 }
 
-/// What could not be measured, by name.
+/// The names of models that could not be measured.
 fn left_aside(measured: &[Measured]) -> Vec<String> {
     let reasons = |model: &Measured| -> Vec<String> {
         model.refused.iter().map(|reason| format!("{}: {reason}.", model.name)).collect()
     };
     let mut points: Vec<String> = measured.iter().flat_map(reasons).collect();
     if points.is_empty() {
-        points.push("Every plan that was asked for fitted.".to_owned());
+        points.push("Every requested plan fitted.".to_owned());
     }
     let count = |of: fn(&Measured) -> usize, what: &str| {
         let models = measured.iter().filter(|model| of(model) > 0);
         let names: Vec<String> = models.map(|model| format!("{} ({})", model.name, of(model))).collect();
         if names.is_empty() { format!("No {what}.") } else { format!("Some {what}: {}.", names.join("; ")) }
     };
-    points.push(count(|model| model.n_imprecise, "rows were left aside because exact marginals lost digits"));
-    points.push(count(|model| model.n_unproven, "rows were left aside for want of a proven assignment"));
+    points.push(count(|model| model.n_imprecise, "rows were left out because exact marginals lost digits"));
+    points.push(count(|model| model.n_unproven, "rows were left out because no assignment was proven"));
     points
 }

@@ -86,9 +86,9 @@ pub struct Question {
     pub model: PathBuf,
     /// The beliefs, `.csv`, `.csv.gz` or `.parquet`; `-` is CSV on standard input
     ///
-    /// Columns are named `label=category`, or by a category that only one label has, or, for observed categories and
-    /// yes/no labels, by the label. Empty cells of a label share the rest of the probability; a label without any cell
-    /// takes its prior.
+    /// Columns are named `label=category`, or `category` if only one label has it. A column named `label` has
+    /// observed categories, or the probability of yes. Empty cells of a label share the remaining probability. A
+    /// label without any cell takes its prior.
     #[arg(required = true)]
     pub beliefs: Option<PathBuf>,
     #[command(flatten)]
@@ -106,7 +106,7 @@ pub struct TableOptions {
     /// Skip columns that the model does not know, instead of rejecting them
     #[arg(long)]
     pub ignore_extra: bool,
-    /// Texts that stand for a missing value, as empty cells do, separated by commas: NA,? for example
+    /// Texts that mean a missing value, like an empty cell, separated by commas; for example NA,?
     #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
     pub missing: Vec<String>,
 }
@@ -141,8 +141,8 @@ impl TableOptions {
 /// Limits of a command.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct MemoryLimit {
-    /// Memory limit for tables: bytes, or with a unit as in 512MiB, 2GiB or 500MB; beyond it, inference is refused, or
-    /// approximate if possible
+    /// Memory limit for tables, in bytes or with a unit: 512MiB, 2GiB, 500MB. Above it, inference is approximate if
+    /// possible, and refused otherwise
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub memory: Memory,
 }
@@ -167,7 +167,7 @@ impl Question {
 
     /// The file of beliefs.
     pub fn beliefs(&self) -> &Path {
-        self.beliefs.as_deref().expect("nobody may leave them out and read them")
+        self.beliefs.as_deref().expect("commands that read beliefs require them")
     }
 
     /// Opens the beliefs.

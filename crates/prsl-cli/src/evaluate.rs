@@ -1,4 +1,4 @@
-//! `prsl evaluate`: how good the answers are, and what the rules gain.
+//! `prsl evaluate`: scores of predictions, with and without the rules.
 
 use std::fmt::Write as _;
 use std::fs;

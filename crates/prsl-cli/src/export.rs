@@ -43,7 +43,7 @@ enum Language {
     Prsl,
     /// A Markov network in the format of the UAI competitions
     Uai,
-    /// The names behind the numbers of the UAI format, tab-separated
+    /// The names of the variables and states of the UAI format, tab-separated
     UaiNames,
     /// A Bayesian network in the Interchange Format; each rule is a node to be observed as `true`
     Bif,

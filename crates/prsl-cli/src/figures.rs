@@ -6,7 +6,7 @@ use prsl::metrics::{Average, Evaluation, RuleEffects};
 use prsl::{BeliefMatrix, Limits, Model, RuleId, Truth};
 use prsl_plot::{Bar, BarChart, LearningCurve, ReliabilityDiagram, RuleGraph, Series};
 
-/// Maximum number of rows for the influence of rules: each row takes a run per few rules.
+/// Maximum number of rows for the influence of rules. Each row takes a run of inference per four rules.
 pub const INFLUENCE_ROWS: usize = 1000;
 const RELIABILITY_BINS: usize = 15;
 

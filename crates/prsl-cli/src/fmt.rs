@@ -19,8 +19,8 @@ Examples:
   prsl fmt --write warehouse.prsl     format the file itself
   prsl fmt --check warehouse.prsl     exit with 1 if that would change it
 
-`--write` puts a new file in the place of the old one. A file with several hard links, or of another owner, is left alone with an \
-error: it would not be the same file afterwards.")]
+`--write` replaces the file by a new one. It refuses a file with several hard links or another owner, because \
+replacing it would break the links or change the owner.")]
 pub struct Arguments {
     /// Change the file instead of printing it
     #[arg(long)]

@@ -371,7 +371,7 @@ impl Arguments {
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
             let done = progress.n_done().saturating_mul(n_steps).saturating_add(progress.step());
             bar.update(done as u64, &describe(progress));
-            // The learned model is worth more than the checkpoint.
+            // An error of the checkpoint must not lose the learned model.
             if let Some(folder) = &self.checkpoint
                 && let Err(error) = write_checkpoint(folder, progress)
                 && !std::mem::replace(&mut is_told, true)

@@ -1,4 +1,4 @@
-//! `prsl predict`: what the beliefs become under the rules.
+//! `prsl predict`: posteriors given beliefs and rules.
 
 mod run;
 
@@ -112,8 +112,8 @@ pub struct Arguments {
     /// Loopy: do not merge rules over the same labels
     #[arg(long)]
     no_merge: bool,
-    /// Time limit for branch and bound on a row in seconds, instead of 3e9 units of counted work (at most about 10 s, with
-    /// the same answer on every machine); 0 returns the first solution and its gap
+    /// Time limit of branch and bound per row in seconds; 0 returns the first solution and its gap. The default limit
+    /// is 3e9 units of counted work, at most about 10 s, with the same answer on every machine
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     time_limit: Option<Duration>,
     /// Repeat K rows with a more exact engine, and report the errors
@@ -356,16 +356,16 @@ impl Arguments {
             (None, asked) => asked.unwrap_or(prsl_data::Format::Csv),
             (Some(Err(_)), Some(asked)) => asked,
             (Some(Err(error)), None) => {
-                let message = format!("{error}; or say it with --format");
+                let message = format!("{error}; or set --format");
                 return Err(usage("predict", ErrorKind::MissingRequiredArgument, message));
             }
-            (Some(Ok(told)), Some(asked)) if told != asked => {
-                let name = file.expect("its name told the format").display();
+            (Some(Ok(named)), Some(asked)) if named != asked => {
+                let name = file.expect("the format is from its name").display();
                 let message =
-                    format!("--format and the name of `{name}` tell different formats; change one of them");
+                    format!("--format and the name of `{name}` give different formats; change one of them");
                 return Err(usage("predict", ErrorKind::ArgumentConflict, message));
             }
-            (Some(Ok(told)), _) => told,
+            (Some(Ok(named)), _) => named,
         };
         if file.is_none() && format == prsl_data::Format::Parquet {
             let message = prsl_data::Error::ParquetToStandardOutput;

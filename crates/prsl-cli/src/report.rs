@@ -66,14 +66,15 @@ impl Report<'_> {
             self.learned_rules(&document),
             self.kept_rules(&document),
             self.combinations(&document),
-            section("How learning went", &learning_note(), &learning),
-            section("How often probabilities came true", &reliability_note(), &reliability),
+            section("Learning curve", &learning_note(), &learning),
+            section("Reliability", &reliability_note(), &reliability),
             self.scores(&evaluations),
         ];
         output::write(&page(&sections.concat()), Some(&folder.join(PAGE)))
     }
 
-    /// Scores on the validation set: of the raw beliefs, of the base if it has rules or calibrators, and of the learned model.
+    /// Scores on the validation set: of the raw beliefs, of the base if it has rules or calibrators, and of the learned
+    /// model.
     fn evaluations(&self) -> Result<Vec<(&'static str, Evaluation)>> {
         let raw = self.base.without_rules()?.without_calibrators();
         let mut models = vec![("beliefs alone", &raw)];
@@ -129,14 +130,14 @@ impl Report<'_> {
         };
         let head = head(&["", "mean joint log-likelihood", "over the beliefs alone"]);
         let cost = learned.validation_before_rounding - learned.validation;
-        let told = if cost > 0.0 {
+        let rounding = if cost > 0.0 {
             format!("Rounding numbers and removing weak parameters cost {cost:.4}.")
         } else {
             "Rounding numbers and removing weak parameters cost nothing.".to_owned()
         };
         let note = "The log probability of all known labels of a row, mean over the validation set.";
         let table = table(&head, rows.iter().map(row));
-        section("What it gains", &paragraph(note), &(table + &paragraph(&told)))
+        section("Likelihood on the validation set", &paragraph(note), &(table + &paragraph(&rounding)))
     }
 
     fn learned_rules(&self, document: &Document) -> String {
@@ -153,7 +154,7 @@ impl Report<'_> {
             let bar = format!(
                 "<td class=\"bars\"><span class=\"{kind}\" style=\"width: {width:.1}%\"></span></td>"
             );
-            tagged_row(&[number(format!("{gain:+.4}")), bar, said(document, rule)])
+            tagged_row(&[number(format!("{gain:+.4}")), bar, rule_cell(document, rule)])
         };
         let note = "Sorted by gain: the loss of mean joint log-likelihood on the validation set without the rule. Below each sentence is \
                     the rule as it is written in the model.";
@@ -166,7 +167,7 @@ impl Report<'_> {
             return String::new();
         }
         let rules = self.learned.model.rule_ids().take(self.n_kept().min(RULES));
-        let table = table("", rules.map(|rule| tagged_row(&[said(document, rule)])));
+        let table = table("", rules.map(|rule| tagged_row(&[rule_cell(document, rule)])));
         section("Your rules", "", &(table + &more(self.n_kept(), RULES)))
     }
 
@@ -234,7 +235,7 @@ fn reliability_note() -> String {
 }
 
 /// A rule as a sentence, and as text.
-fn said(document: &Document, rule: RuleId) -> String {
+fn rule_cell(document: &Document, rule: RuleId) -> String {
     in_words(&document.model().rule_sentence(rule), &document.source()[document.rule_span(rule)])
 }
 

@@ -42,11 +42,11 @@ pub struct ArffReader {
 pub struct Attribute {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its type.
     pub kind: AttributeKind,
 }
 
-/// What a column of an ARFF file holds.
+/// The type of a column of an ARFF file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttributeKind {
@@ -257,7 +257,7 @@ impl Header {
     }
 }
 
-/// A name, which may contain blanks here even without quotes.
+/// The name of a relation. It may contain blanks even without quotes.
 fn relation(text: &str) -> Parsed<String> {
     let text = text.trim_ascii();
     if !text.starts_with(['\'', '"']) {

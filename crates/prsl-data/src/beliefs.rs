@@ -9,8 +9,8 @@ use crate::table::{Cell, Chunk, TableReader};
 /// Options of a [`BeliefReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BeliefOptions {
-    /// Divide the beliefs about each label by their sum, instead of rejecting those that do not sum to 1. A belief above 1 in
-    /// the only given category, such as 85 for 85 %, is rejected even then.
+    /// Divide the beliefs about each label by their sum, instead of rejecting those that do not sum to 1. A belief
+    /// above 1 in the only given category, such as 85 for 85 %, is always rejected.
     pub normalize: bool,
     /// Skip columns that the model does not know, instead of rejecting them.
     pub ignore_extra: bool,
@@ -26,8 +26,8 @@ pub struct BeliefOptions {
 /// | any other label | observed categories |
 ///
 /// Empty cells of a partly given label share the rest of the probability. A label without any cell takes its prior,
-/// and a missing column counts as empty cells. Beliefs are calibrated by the model's calibrators; observed categories and
-/// priors are not. Use [`Model::without_calibrators`] to read raw beliefs.
+/// and a missing column counts as empty cells. Beliefs are calibrated by the model's calibrators; observed categories
+/// and priors are not. Use [`Model::without_calibrators`] to read raw beliefs.
 ///
 /// ```
 /// use prsl::Model;

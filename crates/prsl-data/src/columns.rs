@@ -127,7 +127,7 @@ impl<'a> Names<'a> {
 
     /// Each unknown column with the most similar known name.
     fn with_suggestions(&self, columns: &[&String]) -> Vec<(String, Option<String>)> {
-        const MOST_SUGGESTIONS: usize = 50; // comparing all pairs of names is slow
+        const MAX_SUGGESTIONS: usize = 50; // comparing all pairs of names is slow
         let mut known: Vec<String> =
             self.model.labels().iter().map(|label| label.name().to_owned()).collect();
         if self.with_categories {
@@ -141,7 +141,7 @@ impl<'a> Names<'a> {
         known.sort();
         let suggest = |(index, column): (usize, &&String)| {
             let known = known.iter().map(String::as_str);
-            let suggestion = if index < MOST_SUGGESTIONS { nearest(column, known) } else { None };
+            let suggestion = if index < MAX_SUGGESTIONS { nearest(column, known) } else { None };
             ((*column).clone(), suggestion.map(str::to_owned))
         };
         columns.iter().enumerate().map(suggest).collect()
@@ -160,7 +160,7 @@ pub(crate) fn check_missing(model: &Model, table: &TableReader) -> Result<()> {
     Ok(())
 }
 
-/// The category named by a cell; a number names the category that is spelled like it.
+/// The category named by a cell. A number names the category with the same spelling.
 pub(crate) fn find_category(label: &Label, cell: Cell<'_>) -> Option<CategoryId> {
     match cell {
         Cell::Missing => None,
@@ -169,17 +169,17 @@ pub(crate) fn find_category(label: &Label, cell: Cell<'_>) -> Option<CategoryId>
     }
 }
 
-/// The error that a cell names no category; `also` lists what is allowed besides.
+/// The error that a cell names no category. `also` lists other allowed values.
 pub(crate) fn not_a_category(label: &Label, cell: Cell<'_>, also: &str) -> CellProblem {
-    const MOST: usize = 6;
+    const MAX_LISTED: usize = 6;
     let text = match cell {
         Cell::Missing => String::new(),
         Cell::Text(text) => text.to_owned(),
         Cell::Number(value) => value.to_string(),
     };
     let categories = label.categories();
-    let mut expected = listed(&categories[..categories.len().min(MOST)], ", ");
-    if categories.len() > MOST {
+    let mut expected = listed(&categories[..categories.len().min(MAX_LISTED)], ", ");
+    if categories.len() > MAX_LISTED {
         expected.push_str(&format!(" or another of its {} categories", categories.len()));
     }
     expected.push_str(also);

@@ -1,7 +1,8 @@
 //! Comma-separated values, read record by record.
 //!
-//! Written by hand: existing readers do not limit the length of a record, and accept a quote that is never closed as one
-//! very long cell. A missing quote would then swallow the rest of a file without an error.
+//! This reader is not a library's, because existing readers do not limit the length of a record. They accept a quote
+//! that is never closed as one very long cell, so a missing quote would include the rest of the file without an
+//! error.
 
 use crate::error::{CsvProblem, Error, HeaderProblem, Result};
 use crate::source::Source;
@@ -9,7 +10,7 @@ use crate::source::Source;
 /// Maximum length of a CSV row and of an ARFF line in bytes: 16 MiB.
 pub const MAX_RECORD_BYTES: usize = 16 << 20;
 
-/// Maximum size of a chunk's text; a chunk that reaches it ends early, with fewer rows than requested.
+/// Maximum size of a chunk's text. A chunk that reaches it has fewer rows than requested.
 const CHUNK_BYTES: usize = 32 << 20;
 
 /// A CSV file after its header.
@@ -33,7 +34,7 @@ pub(crate) struct CsvChunk {
 }
 
 impl CsvTable {
-    /// Reads the header; returns the names of the columns with the table.
+    /// Reads the header. Returns the names of the columns and the table.
     pub(crate) fn open(mut source: Source) -> Result<(Vec<String>, CsvTable)> {
         source.skip_byte_order_mark()?;
         let mut records = Records::new(source);
@@ -119,7 +120,7 @@ struct Records {
     next_line: u64,
     /// The line on which this record begins.
     line: u64,
-    /// The last record ended with a carriage return, so a line feed belongs to that.
+    /// Whether the last record ended with a carriage return. A line feed then belongs to the same line end.
     skip_line_feed: bool,
 }
 
@@ -223,7 +224,7 @@ enum State {
     Bare,
     /// In a quoted cell.
     Quoted,
-    /// After a quote in a quoted cell: its end, or the first of two.
+    /// After a quote in a quoted cell: the end of the cell, or the first of two quotes.
     AfterQuote,
 }
 
@@ -237,7 +238,7 @@ struct Record {
     length: usize,
     /// Line feeds within quotes.
     line_feeds: u64,
-    /// The closing quote has been followed by blanks, so another one does not reopen it.
+    /// After blanks that follow the closing quote. Another quote does not reopen the cell.
     closed: bool,
 }
 
@@ -292,7 +293,7 @@ impl Record {
         fed
     }
 
-    /// The number of bytes that belong to the cell without a change of state.
+    /// The number of bytes that belong to the cell and do not change the state.
     fn plain(&self, bytes: &[u8]) -> usize {
         let stop: fn(&u8) -> bool = match self.state {
             State::Bare => |byte| matches!(byte, b',' | b'\n' | b'\r'),

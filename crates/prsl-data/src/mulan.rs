@@ -326,7 +326,8 @@ impl Tree {
     }
 }
 
-/// The attribute `name`. Only the predefined XML entities and character numbers are resolved, so nothing can expand.
+/// The attribute `name`. Only predefined XML entities and character references are resolved, so a document cannot
+/// expand to a large text.
 fn label_name(element: &BytesStart<'_>) -> std::result::Result<String, XmlProblem> {
     let malformed = |error: quick_xml::Error| XmlProblem::Malformed(error.to_string());
     for attribute in element.attributes() {

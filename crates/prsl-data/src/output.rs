@@ -18,9 +18,9 @@ use crate::error::{Error, Result};
 /// assert!(matches!(Target::from("posterior.csv".as_ref()), Target::File(_)));
 /// ```
 pub enum Target {
-    /// A file. It is written under a hidden name in the same folder, and renamed when it is complete, so that no incomplete
-    /// file is visible. After an error the old file stays. Files that a killed run left under hidden names are removed
-    /// when a file is next written in the folder. Devices and pipes are written directly.
+    /// A file. It is written under a hidden name in the same folder and renamed when it is complete, so an incomplete
+    /// file is never visible. After an error the old file stays. Hidden files of killed runs are removed when a file is
+    /// next written in the folder. Devices and pipes are written directly.
     File(PathBuf),
     /// Standard output.
     StandardOutput,
@@ -46,8 +46,8 @@ impl Target {
         output.finish()
     }
 
-    /// Replaces the content of a file with these bytes. A file with further names (hard links), or with another owner, is not
-    /// changed, and an error is returned.
+    /// Replaces the content of a file with these bytes. Returns an error, and does not change the file, if it has
+    /// further names (hard links) or another owner.
     ///
     /// ```
     /// use prsl_data::Target;
@@ -109,7 +109,7 @@ impl fmt::Debug for Target {
     }
 }
 
-/// An open target. Dropped without [`Output::finish`], it leaves nothing behind.
+/// An open target. If it is dropped without [`Output::finish`], no file remains.
 pub(crate) struct Output {
     name: String,
     writer: Writer,
@@ -237,7 +237,7 @@ fn remove_stale_parts(folder: &Path) {
         if let Ok(file) = File::options().write(true).open(entry.path())
             && file.try_lock().is_ok()
         {
-            let _ = fs::remove_file(entry.path()); // unlocked only after it is gone
+            let _ = fs::remove_file(entry.path()); // before the lock is released
         }
     }
 }

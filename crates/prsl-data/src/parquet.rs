@@ -18,10 +18,10 @@ use crate::arrays::{ArrowChunk, check_kind};
 use crate::error::{Error, Result};
 use crate::table::check_columns;
 
-/// Number of rows decoded at once; larger batches are not faster.
+/// Number of rows decoded at once. Larger batches are not faster.
 const BATCH_ROWS: usize = 8192;
 
-/// A Parquet file, partly read.
+/// A Parquet file that is read batch by batch.
 pub(crate) struct ParquetTable {
     n_rows: u64,
     kinds: Vec<(String, DataType)>,
@@ -30,7 +30,7 @@ pub(crate) struct ParquetTable {
 }
 
 impl ParquetTable {
-    /// Reads the metadata at the end of the file; returns the names of the columns with the table.
+    /// Reads the metadata at the end of the file. Returns the names of the columns and the table.
     pub(crate) fn open_file(file: File, name: &str) -> Result<(Vec<String>, ParquetTable)> {
         ParquetTable::open(file, name, Opened::File)
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// A named stream of bytes that knows how much of it has been read.
+/// A named stream of bytes that counts the bytes read.
 pub(crate) struct Source {
     pub(crate) name: String,
     reader: Box<dyn BufRead + Send>,
@@ -56,7 +56,8 @@ impl Source {
                 Err(error) => return Err(read_error(&self.name, error)),
             }
         }
-        // Called again because the borrow checker does not allow a return from within the loop; nothing is read twice.
+        // The borrow checker does not allow a return from within the loop, so the buffer is requested again. Nothing
+        // is read twice.
         self.reader.fill_buf().map_err(|error| read_error(&self.name, error))
     }
 

@@ -217,8 +217,8 @@ impl TableReader {
 
     /// The next rows, at least one and at most `max_rows` of them (0 counts as 1), or `None` at the end.
     ///
-    /// There may be fewer than `max_rows` before the end, too: where rows are very long, and between the parts of
-    /// a Parquet file.
+    /// There may be fewer than `max_rows` even before the end: if rows are very long, and between the row groups of a
+    /// Parquet file.
     pub fn read_chunk(&mut self, max_rows: usize) -> Result<Option<Chunk>> {
         let max_rows = max_rows.max(1);
         let cells = match &mut self.kind {

@@ -15,7 +15,8 @@ use crate::error::{Error, Result, WriteProblem};
 use crate::output::{Output, Target};
 use crate::source::has_extension;
 
-/// Maximum size of a row group in bytes: it is kept in memory until it is complete, which matters for very wide tables.
+/// Maximum size of a row group in bytes. A row group stays in memory until it is complete, which matters for tables
+/// with very many columns.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 const ROW_GROUP_BYTES: usize = 64 << 20;
 
@@ -169,7 +170,7 @@ impl ColumnKind {
 }
 
 impl TableWriter {
-    /// Begins a table with these columns; their names have to be different and not empty.
+    /// Begins a table with these columns. Their names must be different and not empty.
     ///
     /// Parquet cannot go to standard output.
     pub fn create(target: Target, format: Format, columns: &[ColumnSpec]) -> Result<TableWriter> {
@@ -203,7 +204,7 @@ impl TableWriter {
 
     /// Completes the table and makes it visible.
     ///
-    /// A writer that is dropped without this leaves no file behind.
+    /// If a writer is dropped without this call, no file remains.
     pub fn finish(self) -> Result<()> {
         let output = self.sink.finish().map_err(|failure| failure.in_file(&self.name))?;
         output.finish()
@@ -389,7 +390,7 @@ fn separate(line: &mut String, index: usize) {
     }
 }
 
-/// An empty line would be skipped when it is read, so a lone empty cell is quoted.
+/// An empty cell in a table of one column is quoted, because readers skip empty lines.
 fn end_csv_line(line: &mut String) {
     if line.is_empty() {
         line.push_str("\"\"");
@@ -448,7 +449,7 @@ fn push_json_value(line: &mut String, column: &Column, row: usize) -> std::resul
     Ok(())
 }
 
-/// The fewest digits that read as the same number; fails with one that is not finite.
+/// The shortest decimal that reads back as the same number. Returns an error if the number is not finite.
 fn push_number(line: &mut String, value: f64) -> std::result::Result<(), f64> {
     use std::fmt::Write;
     if !value.is_finite() {

@@ -37,7 +37,7 @@ pub struct Bar {
 }
 
 /// Maximum number of bars; the others are only counted.
-const MOST: usize = 60;
+const MAX_BARS: usize = 60;
 /// Maximum length of a name in columns; longer ones are shortened.
 const NAME: usize = 44;
 const ROW: f64 = 24.0;
@@ -52,8 +52,8 @@ impl BarChart {
         let mut bars: Vec<&Bar> = self.bars.iter().collect();
         let size = |bar: &Bar| bar.value.filter(|value| value.is_finite()).map_or(-1.0, f64::abs);
         bars.sort_by(|a, b| size(b).total_cmp(&size(a)));
-        let left_out = bars.len().saturating_sub(MOST);
-        bars.truncate(MOST);
+        let left_out = bars.len().saturating_sub(MAX_BARS);
+        bars.truncate(MAX_BARS);
         let mut svg = Svg::new(&self.title, &self.description(&bars, left_out));
         let names = bars.iter().map(|bar| width(&shown_name(bar))).fold(60.0, f64::max) + 24.0;
         let right = names + PLOT + 2.0 * NUMBER;
@@ -76,8 +76,8 @@ impl BarChart {
     }
 
     fn description(&self, bars: &[&Bar], left_out: usize) -> String {
-        let told = |bar: &&Bar| format!("{}: {}", bar.name, shown(bar.value));
-        let mut parts: Vec<String> = bars.iter().take(10).map(told).collect();
+        let tooltip = |bar: &&Bar| format!("{}: {}", bar.name, shown(bar.value));
+        let mut parts: Vec<String> = bars.iter().take(10).map(tooltip).collect();
         let more = bars.len().saturating_sub(10) + left_out;
         if more > 0 {
             parts.push(format!("and {more} more"));
@@ -101,9 +101,9 @@ fn draw_bar(svg: &mut Svg, axis: Axis, bar: &Bar, names: f64, top: f64) {
     let value = bar.value.filter(|value| value.is_finite()).unwrap_or(0.0);
     let (zero, end) = (axis.at(0.0), axis.at(value));
     let color = if value < 0.0 { series(1) } else { series(0) };
-    let told = format!("{}: {}", bar.name, shown(bar.value));
+    let tooltip = format!("{}: {}", bar.name, shown(bar.value));
     let (left, length) = (zero.min(end), (zero - end).abs());
-    svg.rectangle(&format!("bar {color}"), (left, top + 4.0), (length, ROW - 8.0), &told);
+    svg.rectangle(&format!("bar {color}"), (left, top + 4.0), (length, ROW - 8.0), &tooltip);
     let (anchor, x) = if value < 0.0 { (Anchor::End, end - 6.0) } else { (Anchor::Start, end + 6.0) };
     svg.text("soft", anchor, (x, baseline), &shown(bar.value));
 }

@@ -51,12 +51,12 @@ const RIGHT: f64 = 696.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 364.0;
 /// Maximum number of points that are drawn with a dot each.
-const FEW: usize = 60;
+const MAX_DOTS: usize = 60;
 
 impl LearningCurve {
     /// The figure.
     pub fn to_svg(&self) -> String {
-        let description = format!("{} over {}. {}", self.y_label, self.x_label, self.told_best());
+        let description = format!("{} over {}. {}", self.y_label, self.x_label, self.best_note());
         let mut svg = Svg::new(&self.title, description.trim_end());
         svg.text("title", Anchor::Start, (LEFT, 28.0), &self.title);
         let names: Vec<&str> = self.series.iter().map(|series| series.name.as_str()).collect();
@@ -72,7 +72,7 @@ impl LearningCurve {
         svg.finish([0.0, 0.0, WIDTH, HEIGHT])
     }
 
-    fn told_best(&self) -> String {
+    fn best_note(&self) -> String {
         self.best.map_or(String::new(), |step| format!("best {}: {step}", self.x_label))
     }
 
@@ -92,15 +92,15 @@ impl LearningCurve {
     /// A vertical line at the best step, and a dot on the last series, which determines it.
     fn draw_best(&self, svg: &mut Svg, x: Axis, y: Axis) {
         let Some(step) = self.best.filter(|step| step.is_finite()) else { return };
-        let told = self.told_best();
+        let tooltip = self.best_note();
         svg.line("base dashed", (x.at(step), TOP), (x.at(step), BOTTOM), 1.5);
         let anchor = if x.at(step) > (LEFT + RIGHT) / 2.0 { Anchor::End } else { Anchor::Start };
-        svg.text("soft", anchor, (x.at(step), TOP - 6.0), &told);
+        svg.text("soft", anchor, (x.at(step), TOP - 6.0), &tooltip);
         if let Some((index, series)) = self.series.iter().enumerate().next_back()
             && let Some(point) = series.finite().find(|point| point.0 == step)
         {
             let class = format!("dot {}", crate::svg::series(index));
-            svg.circle(&class, (x.at(point.0), y.at(point.1)), 6.0, &format!("{told}, {:.4}", point.1));
+            svg.circle(&class, (x.at(point.0), y.at(point.1)), 6.0, &format!("{tooltip}, {:.4}", point.1));
         }
     }
 }
@@ -113,10 +113,10 @@ impl Series {
     fn draw(&self, svg: &mut Svg, x: Axis, y: Axis, index: usize) {
         let points: Vec<(f64, f64)> = self.finite().map(|point| (x.at(point.0), y.at(point.1))).collect();
         svg.curve(&series(index), &points);
-        if points.len() <= FEW {
+        if points.len() <= MAX_DOTS {
             for (point, (step, score)) in points.iter().zip(self.finite()) {
-                let told = format!("{}: {score:.4} at {step}", self.name);
-                svg.circle(&format!("dot {}", series(index)), *point, 3.5, &told);
+                let tooltip = format!("{}: {score:.4} at {step}", self.name);
+                svg.circle(&format!("dot {}", series(index)), *point, 3.5, &tooltip);
             }
         }
     }

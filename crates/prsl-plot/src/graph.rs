@@ -86,7 +86,7 @@ impl RuleGraph<'_> {
 
     fn draw_rule(&self, svg: &mut Svg, rule: RuleId, place: (f64, f64)) {
         let class = format!("rule {}", color(self.model.rule(rule)));
-        svg.circle(&class, place, RADIUS, &self.told(rule));
+        svg.circle(&class, place, RADIUS, &self.rule_text(rule));
         svg.text("number", Anchor::Middle, (place.0, place.1 + 3.5), &format!("{}", rule.index() + 1));
     }
 
@@ -94,7 +94,7 @@ impl RuleGraph<'_> {
     fn list_rules(&self, svg: &mut Svg, top: f64) -> (f64, f64) {
         let (mut right, mut bottom) = (0.0f64, top);
         for rule in self.model.rule_ids().take(LISTED) {
-            let text = shortened(&self.told(rule), RULE);
+            let text = shortened(&self.rule_text(rule), RULE);
             svg.text("soft", Anchor::Start, (MARGIN, bottom), &text);
             right = right.max(MARGIN + width(&text));
             bottom += LINE;
@@ -108,7 +108,7 @@ impl RuleGraph<'_> {
     }
 
     /// `3. wets (0.95): wet <- rain`
-    fn told(&self, id: RuleId) -> String {
+    fn rule_text(&self, id: RuleId) -> String {
         let rule = self.model.rule(id);
         let name = rule.name().map_or(String::new(), |name| format!("{name} "));
         let text = rounded(&self.model.rule_text(id));
@@ -154,9 +154,9 @@ fn rule_box() -> Box2 {
 
 fn draw_label(svg: &mut Svg, label: &Label, (x, y): (f64, f64), size: &Box2) {
     let class = if label.classifier().is_none() { "label latent" } else { "label" };
-    let told = format!("{}: {}", label.name(), label.categories().join(", "));
+    let tooltip = format!("{}: {}", label.name(), label.categories().join(", "));
     let corner = (x - size.width / 2.0, y - size.height / 2.0);
-    svg.rectangle(class, corner, (size.width, size.height), &told);
+    svg.rectangle(class, corner, (size.width, size.height), &tooltip);
     svg.text("", Anchor::Middle, (x, y + 4.0), &shortened(label.name(), NAME));
 }
 

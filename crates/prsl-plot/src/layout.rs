@@ -1,8 +1,8 @@
 //! Positions for the nodes of a graph: connected nodes are close, and no two overlap.
 //!
-//! Nodes repel each other and edges attract their ends, as in Fruchterman and Reingold ("Graph drawing by
-//! force-directed placement", 1991), while the steps get shorter; then boxes that still overlap are pushed apart. Nothing is
-//! random, so the same graph always gets the same picture.
+//! Nodes repel each other, edges attract their ends, and steps get shorter, as in Fruchterman and Reingold ("Graph
+//! drawing by force-directed placement", 1991). Then overlapping boxes are moved apart. There is no randomness, so the
+//! same graph always gets the same picture.
 
 /// A node: the size of its box.
 #[derive(Clone, Copy, Debug)]
@@ -14,13 +14,13 @@ pub(crate) struct Box2 {
 /// Minimum distance between boxes.
 const GAP: f64 = 10.0;
 /// Maximum number of nodes for force-directed placement; larger graphs stay on the initial circle.
-const MOST: usize = 3000;
+const MAX_NODES: usize = 3000;
 /// Maximum number of pairs of nodes evaluated in all steps together.
 const WORK: f64 = 1e7;
 /// Minimum width of a row of boxes.
 const ROW_WIDTH: f64 = 500.0;
 /// Range of the repulsion, as a multiple of the desired distance.
-const REACH: f64 = 3.0;
+const REPULSION_RANGE: f64 = 3.0;
 /// Desired ratio of width to height.
 const ASPECT: f64 = 1.4;
 
@@ -45,7 +45,7 @@ fn place_tied(boxes: &[Box2], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     let area: f64 = boxes.iter().map(|it| (it.width + 3.0 * GAP) * (it.height + 3.0 * GAP)).sum();
     let distance = (1.6 * area / boxes.len().max(1) as f64).sqrt();
     let mut places = start(boxes.len(), edges, distance);
-    if boxes.len() <= MOST {
+    if boxes.len() <= MAX_NODES {
         attract_and_repel(&mut places, edges, distance);
         places.iter_mut().for_each(|place| place.0 *= ASPECT);
         separate(&mut places, boxes);
@@ -53,7 +53,7 @@ fn place_tied(boxes: &[Box2], edges: &[(usize, usize)]) -> Vec<(f64, f64)> {
     places
 }
 
-/// Rows about as wide as the existing picture.
+/// Places unconnected nodes in rows that are about as wide as the existing picture.
 fn place_in_rows(places: &mut [(f64, f64)], boxes: &[Box2], there: &[usize], loose: &[usize]) {
     let ends = |node: &usize| {
         (places[*node].0 - boxes[*node].width / 2.0, places[*node].0 + boxes[*node].width / 2.0)
@@ -72,7 +72,7 @@ fn place_in_rows(places: &mut [(f64, f64)], boxes: &[Box2], there: &[usize], loo
     }
 }
 
-/// A circle with the nodes in the order of a traversal of the graph.
+/// Initial positions: a circle, in the order of a traversal of the graph.
 fn start(n_nodes: usize, edges: &[(usize, usize)], distance: f64) -> Vec<(f64, f64)> {
     let mut neighbors = vec![Vec::new(); n_nodes];
     for &(a, b) in edges {
@@ -125,7 +125,9 @@ fn forces(places: &[(f64, f64)], edges: &[(usize, usize)], distance: f64) -> Vec
     };
     for a in 0..places.len() {
         for b in 0..a {
-            push(a, b, &|length| if length < REACH * distance { distance * distance / length } else { 0.0 });
+            push(a, b, &|length| {
+                if length < REPULSION_RANGE * distance { distance * distance / length } else { 0.0 }
+            });
         }
     }
     for &(a, b) in edges {
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn any_graph_has_places() {
         assert!(place(&[], &[]).is_empty());
-        let many = vec![Box2 { width: 50.0, height: 20.0 }; MOST + 1];
+        let many = vec![Box2 { width: 50.0, height: 20.0 }; MAX_NODES + 1];
         assert!(place(&many, &[]).iter().all(|place| place.0.is_finite() && place.1.is_finite()));
         // Rules may have no label, or the same labels.
         let same = place(&[many[0]; 3], &[(0, 1), (0, 2)]);

@@ -5,7 +5,8 @@ use prsl::metrics::Reliability;
 use crate::axis::Axis;
 use crate::svg::{Anchor, Svg, series};
 
-/// Predicted probabilities against observed frequencies: calibrated predictions lie on the diagonal. Counts are shown below.
+/// Predicted probabilities against observed frequencies. Calibrated predictions are on the diagonal. Counts are shown
+/// below the diagram.
 ///
 /// ```
 /// use prsl::metrics::{Reliability, ReliabilityBin};
@@ -37,8 +38,8 @@ const HEIGHT: f64 = 690.0;
 impl ReliabilityDiagram {
     /// The figure.
     pub fn to_svg(&self) -> String {
-        let description = "How often what was predicted with a probability came true. On the dashed diagonal, \
-                           probabilities and frequencies are the same; the bars below count the predictions.";
+        let description = "Observed frequencies by predicted probability. On the dashed diagonal, probabilities and \
+                           frequencies are equal. The bars below show the number of predictions.";
         let mut svg = Svg::new(&self.title, description);
         svg.text("title", Anchor::Start, (LEFT, 28.0), &self.title);
         let names: Vec<&str> = self.series.iter().map(|(name, _)| name.as_str()).collect();
@@ -52,7 +53,8 @@ impl ReliabilityDiagram {
         svg.finish([0.0, 0.0, WIDTH, HEIGHT])
     }
 
-    /// Bars of logarithmic height, because most predictions are near 0 and the others matter as much.
+    /// Draws counts as bars of logarithmic height, because most predictions are near 0 and other bins must stay
+    /// visible.
     fn draw_counts(&self, svg: &mut Svg, x: Axis) {
         let bins = self.series.iter().flat_map(|(_, reliability)| &reliability.bins);
         let largest = bins.map(|bin| bin.count).max().unwrap_or(0).max(1);
@@ -71,8 +73,13 @@ impl ReliabilityDiagram {
             for (bin, members) in reliability.bins.iter().enumerate().filter(|(_, bin)| bin.count > 0) {
                 let left = LEFT + slot * (bin as f64 + 0.1) + width * index as f64;
                 let top = y.at((members.count as f64).log10());
-                let told = format!("{name}: {} predictions", members.count);
-                svg.rectangle(&format!("bar {}", series(index)), (left, top), (width, COUNTS.1 - top), &told);
+                let tooltip = format!("{name}: {} predictions", members.count);
+                svg.rectangle(
+                    &format!("bar {}", series(index)),
+                    (left, top),
+                    (width, COUNTS.1 - top),
+                    &tooltip,
+                );
             }
         }
         svg.line("base", (LEFT, COUNTS.1), (RIGHT, COUNTS.1), 1.0);
@@ -98,7 +105,7 @@ fn draw_frame(svg: &mut Svg, x: Axis) {
         svg.text("soft", Anchor::End, (LEFT - 8.0, y.at(value) + 4.0), &name);
     }
     svg.line("base dashed", (LEFT, DIAGRAM.1), (RIGHT, DIAGRAM.0), 1.5);
-    svg.upward_text("soft", (18.0, (DIAGRAM.0 + DIAGRAM.1) / 2.0), "share that came true");
+    svg.upward_text("soft", (18.0, (DIAGRAM.0 + DIAGRAM.1) / 2.0), "observed frequency");
 }
 
 fn draw_series(svg: &mut Svg, x: Axis, index: usize, name: &str, reliability: &Reliability) {
@@ -108,10 +115,10 @@ fn draw_series(svg: &mut Svg, x: Axis, index: usize, name: &str, reliability: &R
         members.iter().map(|bin| (x.at(bin.probability), y.at(bin.frequency))).collect();
     svg.curve(&series(index), &points);
     for (bin, point) in members.iter().zip(points) {
-        let told = format!(
+        let tooltip = format!(
             "{name}: {} predictions of {:.3} on average, {:.3} of them true",
             bin.count, bin.probability, bin.frequency
         );
-        svg.circle(&format!("dot {}", series(index)), point, 4.5, &told);
+        svg.circle(&format!("dot {}", series(index)), point, 4.5, &tooltip);
     }
 }

@@ -1,4 +1,4 @@
-//! SVG as text: a few shapes, positions with one decimal, everything escaped.
+//! Writes SVG: basic shapes, positions with one decimal, and escaped text.
 
 use std::fmt::Write as _;
 
@@ -60,19 +60,19 @@ impl Svg {
     }
 
     /// A rectangle with a tooltip.
-    pub(crate) fn rectangle(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), told: &str) {
+    pub(crate) fn rectangle(&mut self, class: &str, corner: (f64, f64), size: (f64, f64), tooltip: &str) {
         let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(number);
-        let told = escape(told);
+        let tooltip = escape(tooltip);
         self.put(format_args!(
-            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\"><title>{told}</title></rect>"
+            "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"2\"><title>{tooltip}</title></rect>"
         ));
     }
 
-    pub(crate) fn circle(&mut self, class: &str, center: (f64, f64), radius: f64, told: &str) {
+    pub(crate) fn circle(&mut self, class: &str, center: (f64, f64), radius: f64, tooltip: &str) {
         let [x, y, r] = [center.0, center.1, radius].map(number);
-        let told = escape(told);
+        let tooltip = escape(tooltip);
         self.put(format_args!(
-            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"><title>{told}</title></circle>"
+            "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"{r}\"><title>{tooltip}</title></circle>"
         ));
     }
 
@@ -190,7 +190,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A position with at most one decimal; values that are not finite would break the figure, and become 0.
+/// A position with at most one decimal. Values that are not finite become 0, because they would break the figure.
 fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
     if rounded.is_finite() && rounded != 0.0 { format!("{rounded}") } else { "0".to_owned() }

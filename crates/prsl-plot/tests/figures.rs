@@ -1,4 +1,4 @@
-//! Every figure is well-formed, needs nothing from elsewhere, and has a title and a description.
+//! Every figure is well-formed and self-contained, and has a title and a description.
 
 use prsl::Model;
 use prsl::metrics::{Reliability, ReliabilityBin};

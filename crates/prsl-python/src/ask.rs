@@ -149,7 +149,8 @@ pub fn predict<'py>(
         })
     })??;
     let found = PyDict::new(py);
-    // Creating the names of a million rows would take longer than inference: positions in a list of names.
+    // Each row has a position in a list of names. Creating the names of a million rows would take longer than
+    // inference.
     let names = Status::ALL.map(Status::name);
     found.set_item("statuses", names)?;
     let position = |status: &Status| Status::ALL.iter().position(|other| other == status).unwrap_or(0) as u8;

@@ -37,7 +37,7 @@ struct Arrays<'a> {
 }
 
 impl Arrays<'_> {
-    /// Some of the rows.
+    /// Reads a range of rows.
     fn read(&self, model: &prsl::Model, range: Range<usize>) -> Result<BeliefMatrix> {
         let mut rows = BeliefMatrix::new(model);
         let mut cells = vec![None; model.n_categories()];
@@ -65,8 +65,8 @@ impl Arrays<'_> {
 
 #[pymethods]
 impl Rows {
-    /// From one array for each given label: `(label, array)`. Two dimensions are beliefs, NaN where they
-    /// are missing; one dimension has the positions of observed categories, -1 where they are missing.
+    /// Creates rows from one array per given label: `(label, array)`. An array of two dimensions has beliefs, NaN if
+    /// they are missing. An array of one dimension has positions of observed categories, -1 if they are missing.
     #[staticmethod]
     fn from_arrays(
         py: Python<'_>,
@@ -104,7 +104,7 @@ impl Rows {
         Ok(Self { rows })
     }
 
-    /// From a table with columns `label=category` or `label`, as on the command line.
+    /// Creates rows from a table with columns `label=category` or `label`, as on the command line.
     #[staticmethod]
     fn from_table(
         py: Python<'_>,
@@ -130,7 +130,7 @@ impl Rows {
         Ok(Self { rows })
     }
 
-    /// These rows only.
+    /// Creates a copy of these rows.
     fn select(&self, rows: Vec<usize>) -> PyResult<Self> {
         if let Some(row) = rows.iter().find(|&&row| row >= self.rows.n_rows()) {
             return Err(argument(format!("there are {} rows, and none is {row}", self.rows.n_rows())));

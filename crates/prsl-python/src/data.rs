@@ -9,8 +9,8 @@ use pyo3::types::PyDict;
 
 use crate::errors::{Result, argument};
 
-/// An ARFF file with its Mulan label file: features row by row (NaN where missing, nominal values by their position), labels
-/// row by row (-1 where unknown), and the names.
+/// Reads an ARFF file with its Mulan label file. Returns features row by row (NaN if missing, nominal values by
+/// position), labels row by row (-1 if unknown), and the names.
 #[pyfunction]
 pub fn read_mulan<'py>(py: Python<'py>, arff: PathBuf, xml: PathBuf) -> PyResult<Bound<'py, PyDict>> {
     let mut features = Vec::new();

@@ -117,8 +117,9 @@ fn examples(data: &Data<'_>) -> Result<Examples> {
     })
 }
 
-/// Learns in addition to the rules of `base`; returns a dictionary. `observe` is called every few steps with the number of complete
-/// candidates, the current size and step, and the last evaluation. If it returns `False`, learning ends with the best model so far.
+/// Learns in addition to the rules of `base`. Returns a dictionary. `observe` is called regularly with the number of
+/// complete candidates, the current size and step, and the last evaluation. If it returns `False`, learning ends with the
+/// best model so far.
 #[pyfunction]
 pub fn learn<'py>(
     py: Python<'py>,

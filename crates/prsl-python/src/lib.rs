@@ -1,5 +1,5 @@
-//! prsl for Python: converts between `python/prsl` and the library. Numbers and names in, one call with the
-//! interpreter's lock released, numbers out. Users import `python/prsl`.
+//! prsl for Python: converts between `python/prsl` and the library. Each function converts its arguments, calls the
+//! library with the interpreter's lock released, and converts the result. Users import `python/prsl`.
 
 mod ask;
 mod beliefs;

@@ -253,7 +253,7 @@ pub struct Finding {
     severity: &'static str,
     /// The kind of finding, such as `duplicate-rule`.
     code: &'static str,
-    /// What was found.
+    /// The message.
     message: String,
     /// Advice.
     help: Option<String>,
@@ -340,7 +340,7 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Removes a label; rules that use it must go too.
+    /// Removes a label. Rules that use it must be removed too.
     fn remove_label<'a>(this: Bound<'a, Self>, name: &str) -> PyResult<Bound<'a, Self>> {
         this.get().change(|builder| builder.remove_label(name))?;
         Ok(this)

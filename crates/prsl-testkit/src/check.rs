@@ -9,18 +9,18 @@ use prsl::{
 
 use crate::{Extreme, Precise, Sums, close, is_tree};
 
-/// A difference that was found, with the numbers.
+/// The result of a check. The error describes a difference, with the numbers.
 pub type Checked = Result<(), String>;
 
 /// Maximum relative error of a marginal.
 const RELATIVE: f64 = 1e-9;
-/// Marginals below this may lose digits, but not become zero.
+/// Marginals below this may lose digits, but must not become zero.
 const SMALL: f64 = 1e-300;
 /// Maximum error of a logarithm, relative to its size above 1.
 const LOGARITHM: f64 = 1e-10;
-/// The same for loopy propagation, which treats weights that differ by less than 1e-9 as equal.
+/// Maximum error of a logarithm for loopy propagation, which treats weights that differ by less than 1e-9 as equal.
 const TIE: f64 = 1e-8;
-/// Less probable assignments must never be drawn.
+/// Assignments with a smaller probability must never be drawn.
 const NEVER: f64 = 1e-30;
 
 macro_rules! ensure {
@@ -35,8 +35,8 @@ macro_rules! ensure {
 /// Marginals and ln Z of the exact engines.
 pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
-    let engine = JunctionTree::compile(model).map_err(told)?;
-    let posteriors = engine.infer_batch(rows).map_err(told)?;
+    let engine = JunctionTree::compile(model).map_err(message)?;
+    let posteriors = engine.infer_batch(rows).map_err(message)?;
     for row in 0..rows.n_rows() {
         let sums = precise.sums(&rows.row(row));
         agree(&posteriors, row, &sums).map_err(|wrong| format!("junction tree, row {row}: {wrong}"))?;
@@ -52,7 +52,7 @@ pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
                     posteriors.marginals(row),
                     posteriors.log_evidence(row)
                 );
-                for agreement in engine.agreement(&rows.row(row)).map_err(told)? {
+                for agreement in engine.agreement(&rows.row(row)).map_err(message)? {
                     ensure!((0.0..=1.0 + 1e-9).contains(&agreement), "row {row}: agreement {agreement}");
                 }
             }
@@ -62,17 +62,17 @@ pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
             Err(error) => return Err(error.to_string()),
         }
     }
-    let chosen = Engines::new(model).marginals().map_err(told)?;
-    ensure!(chosen.infer_batch(rows).map_err(told)? == posteriors, "the chosen engine answers otherwise");
+    let chosen = Engines::new(model).marginals().map_err(message)?;
+    ensure!(chosen.infer_batch(rows).map_err(message)? == posteriors, "the chosen engine answers otherwise");
     Ok(())
 }
 
 /// The best and the next best assignments of the exact engines.
 pub fn check_assignments(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
-    let tree = MaxProductTree::compile(model).map_err(told)?;
-    let chosen = Engines::new(model).assignments().map_err(told)?;
-    let (best, chosen) = (tree.best_batch(rows).map_err(told)?, chosen.best_batch(rows).map_err(told)?);
+    let tree = MaxProductTree::compile(model).map_err(message)?;
+    let chosen = Engines::new(model).assignments().map_err(message)?;
+    let (best, chosen) = (tree.best_batch(rows).map_err(message)?, chosen.best_batch(rows).map_err(message)?);
     for row in 0..rows.n_rows() {
         let (beliefs, sums) = (rows.row(row), precise.sums(&rows.row(row)));
         let same = |who: &str, found: Vec<MostProbable>, n: usize| {
@@ -81,18 +81,18 @@ pub fn check_assignments(Extreme { model, rows }: &Extreme) -> Checked {
         };
         same("max-product tree", best[row].clone().into_iter().collect(), 1)?;
         same("chosen engine", chosen[row].clone().into_iter().collect(), 1)?;
-        same("max-product tree", tree.top(&beliefs, 4).map_err(told)?.to_vec(), 4)?;
+        same("max-product tree", tree.top(&beliefs, 4).map_err(message)?.to_vec(), 4)?;
     }
     Ok(())
 }
 
 /// The best and the next best assignments of branch and bound.
 pub fn check_search(Extreme { model, rows }: &Extreme) -> Checked {
-    let (precise, search) = (Precise::new(model), BranchAndBound::compile(model).map_err(told)?);
+    let (precise, search) = (Precise::new(model), BranchAndBound::compile(model).map_err(message)?);
     for row in 0..rows.n_rows() {
         let (beliefs, sums) = (rows.row(row), precise.sums(&rows.row(row)));
         for n in [1, 4] {
-            same_weights(&precise, &beliefs, &sums, &search.top(&beliefs, n).map_err(told)?, n)
+            same_weights(&precise, &beliefs, &sums, &search.top(&beliefs, n).map_err(message)?, n)
                 .map_err(|wrong| format!("branch and bound, row {row}: {wrong}"))?;
         }
     }
@@ -103,12 +103,14 @@ pub fn check_search(Extreme { model, rows }: &Extreme) -> Checked {
 pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
     const N: usize = 300;
     let precise = Precise::new(model);
-    let sampler = Engines::new(model).sampler().map_err(told)?;
-    let many = sampler.sample_batch(rows, &Sampling { n_samples: N, ..Sampling::default() }).map_err(told)?;
-    // Enough rows to fill the lanes, with few samples each.
+    let sampler = Engines::new(model).sampler().map_err(message)?;
+    let many =
+        sampler.sample_batch(rows, &Sampling { n_samples: N, ..Sampling::default() }).map_err(message)?;
+    // Enough rows to fill the lanes, with a small number of samples each.
     let repeated = rows.select(&[0, 1, 2, 1, 0]);
-    let few =
-        sampler.sample_batch(&repeated, &Sampling { n_samples: 4, ..Sampling::default() }).map_err(told)?;
+    let few = sampler
+        .sample_batch(&repeated, &Sampling { n_samples: 4, ..Sampling::default() })
+        .map_err(message)?;
     let settings = GibbsSettings { burn_in: 3, thin: 1, chains: 2, ..GibbsSettings::default() };
     let gibbs = Gibbs::compile(model, settings);
     for row in 0..rows.n_rows() {
@@ -154,8 +156,8 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
 /// Joint and label-wise log-likelihoods of complete and partial truths.
 pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
-    let engine = JunctionTree::compile(model).map_err(told)?;
-    let posteriors = engine.infer_batch(rows).map_err(told)?;
+    let engine = JunctionTree::compile(model).map_err(message)?;
+    let posteriors = engine.infer_batch(rows).map_err(message)?;
     for every in [1, 2] {
         let truth = |row: usize| -> Truth {
             let y = &precise.assignments()[(row * 7919 + 31) % precise.assignments().len()];
@@ -164,9 +166,9 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
         };
         let truths: Vec<Truth> = (0..rows.n_rows()).map(truth).collect();
         let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
-        let joint = joint_log_likelihoods(rows, &truths, &posteriors, infer).map_err(told)?;
+        let joint = joint_log_likelihoods(rows, &truths, &posteriors, infer).map_err(message)?;
         let joint = joint.ok_or("the junction tree is exact")?;
-        let labels = label_log_likelihoods(rows, &truths, &posteriors, infer).map_err(told)?;
+        let labels = label_log_likelihoods(rows, &truths, &posteriors, infer).map_err(message)?;
         for row in (0..rows.n_rows()).filter(|&row| posteriors.is_possible(row)) {
             let expected = precise.log_likelihood(&rows.row(row), &truths[row]);
             let actual = joint[row].ok_or("labels are known")?;
@@ -195,9 +197,9 @@ pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
     let residual = LoopySettings { schedule: Schedule::Residual, ..LoopySettings::default() };
     for settings in [LoopySettings::default(), LoopySettings::authors(), residual] {
-        let engine = Loopy::compile_with(model, settings).map_err(told)?;
+        let engine = Loopy::compile_with(model, settings).map_err(message)?;
         let (posteriors, best) =
-            (engine.infer_batch(rows).map_err(told)?, engine.decode_batch(rows).map_err(told)?);
+            (engine.infer_batch(rows).map_err(message)?, engine.decode_batch(rows).map_err(message)?);
         for row in 0..rows.n_rows() {
             let sums = precise.sums(&rows.row(row));
             let is_possible = sums.log_evidence > f64::NEG_INFINITY;
@@ -224,7 +226,7 @@ pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
             }
             if let Ok(alone) = engine.infer(&rows.row(row)) {
                 distributions(model, alone.marginals()).map_err(what)?;
-                let agreement = engine.agreement(&rows.row(row)).map_err(told)?;
+                let agreement = engine.agreement(&rows.row(row)).map_err(message)?;
                 let is_number = agreement.iter().all(|agreement| !agreement.is_nan());
                 ensure!(is_number, "{}", what("agreement is no number".to_owned()));
             }
@@ -233,7 +235,7 @@ pub fn check_loopy(Extreme { model, rows }: &Extreme) -> Checked {
     Ok(())
 }
 
-fn told(error: Error) -> String {
+fn message(error: Error) -> String {
     error.to_string()
 }
 
@@ -246,7 +248,7 @@ fn distributions(model: &Model, marginals: &[f64]) -> Checked {
     Ok(())
 }
 
-/// Whether a row's posterior is what it should be.
+/// Compares a row's posterior with the precise sums.
 fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
     let (actual, expected) = (posteriors.log_evidence(row), sums.log_evidence);
     ensure!(close(actual, expected, LOGARITHM), "ln Z {actual} instead of {expected}");
@@ -265,7 +267,7 @@ fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
     Ok(())
 }
 
-/// Whether these are the `n` best assignments, by their weights: ties make assignments differ.
+/// Checks that these are the `n` best assignments. Only weights are compared, because ties make assignments differ.
 fn same_weights(precise: &Precise, row: &[f64], sums: &Sums, found: &[MostProbable], n: usize) -> Checked {
     let expected = &sums.log_weights[..n.min(sums.log_weights.len())];
     ensure!(found.len() == expected.len(), "{} assignments instead of {}", found.len(), expected.len());

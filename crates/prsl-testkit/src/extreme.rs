@@ -18,7 +18,7 @@ pub struct Extreme {
     pub rows: BeliefMatrix,
 }
 
-/// A random number generator that reads bytes, then zeros: a fuzzer determines what is drawn.
+/// A random number generator that returns given bytes, then zeros. So a fuzzer determines the random numbers.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl rand::rand_core::TryRng for Bytes<'_> {
@@ -49,9 +49,9 @@ const MAX_ASSIGNMENTS: usize = 300;
 
 /// A model of 1 to 7 labels with probabilities of any size, with three rows.
 ///
-/// Rules are of all kinds: noisy-or rules, clauses, nested formulas and counts, over many or few labels, nested in the scopes of
-/// others, or in chains. Sometimes so many share their labels that their products underflow. Some models have typical
-/// combinations.
+/// Rules are of all kinds: noisy-or rules, clauses, nested formulas and counts. Their scopes have one to many labels,
+/// and may be nested or form chains. Sometimes so many rules share their labels that products underflow. Some models
+/// have typical combinations.
 pub fn extreme_model(rng: &mut impl Rng) -> Extreme {
     let scope = random_scope(rng);
     let mut builder = scope.iter().fold(Model::builder(), |model, &(label, size)| {
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_told_from_circles() {
+    fn trees_are_distinguished_from_cycles() {
         let is_tree = |rules: &str| {
             is_tree(&Model::parse(&format!("label a\nlabel b\nlabel c\nlabel d\n{rules}")).expect("valid"))
         };

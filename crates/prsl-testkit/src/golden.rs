@@ -28,7 +28,7 @@ pub struct Golden {
     pub test: Option<GoldenTest>,
 }
 
-/// Rows of a side experiment, and the shares of rows in which the authors' guesses were the most probable assignment.
+/// Rows of a side experiment, and the shares of rows in which the authors' assignments were the most probable ones.
 pub struct GoldenTest {
     /// The rows.
     pub rows: BeliefMatrix,

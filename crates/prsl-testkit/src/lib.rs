@@ -21,11 +21,14 @@ use proptest::prelude::*;
 use prsl::{BeliefMatrix, Model, Normalize};
 use rand_chacha::ChaCha8Rng;
 
-/// Two exact engines differ only by rounding: some thousand operations of relative error 1e-16 each.
+/// Tolerance between two exact engines. They differ only by rounding: some thousand operations of relative error 1e-16
+/// each.
 pub const EXACT: f64 = 1e-12;
 
-/// A small model, with edge cases (no rules, p = 0, ½ and 1, q = 0 and 1, several literals of one label,
-/// contradictions, typical combinations of any weight), and rows for it (beliefs with zeros, observed categories, missing values).
+/// A small model and rows for it, with edge cases.
+///
+/// Models include no rules, p = 0, ½ and 1, q = 0 and 1, several literals of one label, contradictions, and typical
+/// combinations of any weight. Rows include beliefs with zeros, observed categories and missing values.
 ///
 /// Shrinks towards fewer labels and fewer rules.
 pub fn small_model() -> impl Strategy<Value = (Model, BeliefMatrix)> {
@@ -49,8 +52,8 @@ pub fn peak_memory(process: u32) -> Option<u64> {
     peak.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kilobytes| 1024 * kilobytes)
 }
 
-/// The text of a model of the pigeonhole problem: every pigeon has a hole, no hole has two pigeons, and there is one more
-/// pigeon than holes. Nothing is possible, and there is no short proof by resolution.
+/// The text of a model of the pigeonhole problem: every pigeon has a hole, no hole has two pigeons, and there is one
+/// more pigeon than holes. No assignment is possible, and there is no short proof by resolution.
 pub fn pigeons(n_holes: usize) -> String {
     let holes: Vec<String> = (0..n_holes).map(|hole| format!("h{hole}")).collect();
     let label = |pigeon: usize| format!("label p{pigeon}: {}\n", holes.join(", "));

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use prsl::{Assignment, Body, LabelId, Model, Rule, Truth};
 
-/// A number (high + low) · 2^exponent: twofold arithmetic with an exponent of its own.
+/// A number (high + low) · 2^exponent: double-double arithmetic with a separate exponent.
 ///
-/// Sums and products of probabilities have about 104 bits. No product of a few hundred numbers leaves the range, so
-/// neither digits nor small numbers are lost. Twofold logarithms would have the range too, but every sum of them
-/// would need twofold exponentials, and ln x loses digits of x if |ln x| is large. Only the answers are
+/// Sums and products of probabilities have about 104 bits. Products of a few hundred numbers stay within the range, so
+/// neither digits nor small numbers are lost. Double-double logarithms would have the range too. But every sum of them
+/// would need double-double exponentials, and ln x loses digits of x if |ln x| is large. Only the results are
 /// logarithms, in `f64`.
 #[derive(Clone, Copy, Debug)]
 struct Wide {
@@ -21,14 +21,14 @@ impl Wide {
     const ZERO: Self = Self { high: 0.0, low: 0.0, exponent: 0 };
     const ONE: Self = Self { high: 1.0, low: 0.0, exponent: 0 };
 
-    /// A number, exactly.
+    /// Converts a number exactly.
     fn new(x: f64) -> Self {
         // Denormal numbers are normalized first.
         let shift = if x < 1.0 { 100 } else { 0 };
         Self { high: x * 2f64.powi(shift), low: 0.0, exponent: -i64::from(shift) }.normalized()
     }
 
-    /// 1 − x for 0 ≤ x ≤ 1, exact if a twofold number can represent it.
+    /// 1 − x for 0 ≤ x ≤ 1, exact if a double-double number can represent it.
     fn one_minus(x: f64) -> Self {
         let (high, low) = two_sum(1.0, -x);
         Self { high, low, exponent: 0 }.normalized()
@@ -63,7 +63,7 @@ impl Wide {
         Self { high, low, exponent: large.exponent }.normalized()
     }
 
-    /// Which of two numbers of at least 0 is larger.
+    /// Compares two non-negative numbers.
     fn cmp(&self, other: &Self) -> Ordering {
         let is_zero = |x: &Self| x.high == 0.0;
         is_zero(other).cmp(&is_zero(self)).then(
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wide_numbers_hold_what_numbers_do_not() {
+    fn wide_numbers_represent_values_beyond_the_range_of_f64() {
         let tiny = Wide::new(5e-324);
         assert_eq!(tiny.times(tiny).over(tiny), 5e-324);
         assert_eq!(Wide::one_minus(1e-30).plus(Wide::new(1e-30)).over(Wide::ONE), 1.0);

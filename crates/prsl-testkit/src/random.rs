@@ -279,8 +279,8 @@ pub fn random_row(model: &Model, rng: &mut impl Rng) -> Vec<Option<f64>> {
     cells
 }
 
-/// Twelve labels under eight wide noisy-or rules, and rows with beliefs of about 0.1 to the power `size` in what makes the
-/// rules fire. Computing this as a difference loses digits.
+/// Twelve labels with eight wide noisy-or rules, and rows with beliefs of about 0.1 to the power `size` in the
+/// categories that make the rules fire. Computing the probability of firing as a difference loses digits.
 pub fn nearly_silent(seed: u64, size: i32) -> (Model, BeliefMatrix) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut builder = (0..12).fold(Model::builder(), |model, label| model.binary_label(format!("l{label}")));

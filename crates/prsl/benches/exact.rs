@@ -1,7 +1,7 @@
 //! Exact inference: time per row on one thread, and time to compile.
 //!
-//! The names say what varies. Models are the authors' where they are to be had, and simulated in their way
-//! otherwise; each size is represented by the model whose plan is the median of ten.
+//! The names tell what varies. Models are the authors' if their files are available, and simulated like them otherwise.
+//! Each size is represented by the model whose plan is the median of ten.
 
 use std::hint::black_box;
 

@@ -14,7 +14,7 @@ fn loopy(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(format!("loopy/labels={n_labels}"));
         group.sample_size(10);
         group.throughput(Throughput::Elements(rows.n_rows() as u64));
-        // A tolerance of 0 keeps every row at work.
+        // With a tolerance of 0, no row stops before the sweep limit.
         let sweeps =
             LoopySettings { max_sweeps: 20, tolerance: 0.0, retry: false, ..LoopySettings::default() };
         for (name, settings) in [("default", LoopySettings::default()), ("sweeps=20", sweeps)] {

@@ -1,14 +1,14 @@
 //! Writes small models in every export format, with marginals summed over all assignments, for other programs
 //! to check: `cargo run -p prsl --example oracle_models -- FOLDER`.
 //!
-//! Most numbers are binary fractions, which readers that round to single precision keep as they are.
+//! Most numbers are binary fractions, which readers of single precision read exactly.
 
 use std::path::Path;
 
 use prsl::export::ExportFormat;
 use prsl::{Assignment, Evidence, Model};
 
-/// Name, model, and whether single precision keeps all its numbers.
+/// Name, model, and whether single precision represents all its numbers exactly.
 const MODELS: [(&str, &str, bool); 16] = [
     (
         "typical",

@@ -416,7 +416,8 @@ impl Model {
         Ok(Row { model: matrix.model, values: Cow::Owned(matrix.values) })
     }
 
-    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is impossible.
+    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is
+    /// impossible.
     ///
     /// # Panics
     ///

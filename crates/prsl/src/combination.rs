@@ -4,7 +4,7 @@ use crate::assignment::Assignment;
 use crate::error::{Error, Result};
 use crate::label::{CategoryId, Label, LabelId};
 
-/// The largest number of categories in all combinations of a model together: labels times combinations.
+/// Maximum number of categories in all combinations of a model together: labels times combinations.
 pub(crate) const MAX_CATEGORIES: usize = 1 << 24;
 
 /// The category `no` of a yes/no label, which the text of a combination leaves out.

@@ -1,19 +1,19 @@
-//! What is wrong with a text, and where: plain values that every door can show in its own way.
+//! Errors in a text with their positions, as plain values that each interface can show in its own way.
 
 use std::fmt;
 use std::ops::Range;
 
 use unicode_width::UnicodeWidthStr;
 
-/// One thing wrong with a text.
+/// One error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// Bytes of the source that it is about.
+    /// Byte range in the source.
     pub span: Range<usize>,
-    /// What is wrong: a sentence in lower case without a full stop.
+    /// The message: a sentence in lower case without a full stop.
     pub message: String,
-    /// What to do about it.
+    /// Advice.
     pub help: Option<String>,
 }
 
@@ -54,7 +54,8 @@ impl Diagnostic {
         self.render_at(severity, file, source, self.position(source))
     }
 
-    /// The same where line and column are known: to count the lines of a large text for each of many diagnostics takes long.
+    /// Renders the diagnostic at a known line and column. Counting the lines of a large text for each of many
+    /// diagnostics is slow.
     pub(crate) fn render_at(
         &self,
         severity: &str,
@@ -73,7 +74,7 @@ impl Diagnostic {
         let blank = " ".repeat(gutter.len());
         let width = |text: &str| text.replace('\t', "    ").width();
         let (shown, indent) = window(line, start - line_start, width);
-        // Of a long line only a part is shown, and marked.
+        // Only a part of a long line is shown and marked.
         let caret = width(&source[start..end]).min(shown.width().saturating_sub(indent)).max(1);
         let caret = "^".repeat(caret);
         let mut text = format!(
@@ -88,7 +89,7 @@ impl Diagnostic {
     }
 }
 
-/// Everything wrong with a text, in order of position.
+/// All errors in a text, in order of position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics {
     source: String,
@@ -96,7 +97,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Sorted by position; `source` is the text they are about.
+    /// Sorts diagnostics by position. `source` is the text that they are about.
     pub fn new(source: impl Into<String>, mut list: Vec<Diagnostic>) -> Self {
         list.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.span.end));
         Self { source: source.into(), list }
@@ -134,12 +135,12 @@ impl fmt::Display for Diagnostics {
     }
 }
 
-/// The known name nearest to a misspelt one, if any is near enough to be worth suggesting.
+/// The known name most similar to a misspelt one, if it is similar enough for a suggestion.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Nobody mistypes a name that long, and comparing takes the square of its length.
-    const LONG: usize = 100;
+    // Maximum length of a name that is compared. The time is quadratic in the length.
+    const MAX_LENGTH: usize = 100;
     let length = name.chars().count();
-    if length > LONG {
+    if length > MAX_LENGTH {
         return None;
     }
     let allowed = (length / 3).clamp(1, 4);
@@ -153,10 +154,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// The longest quotation in a message, in characters: about a line.
+/// Maximum length of a quotation in a message, in characters. This is about a line.
 const LONGEST_QUOTE: usize = 80;
 
-/// A rule, or whatever else a message quotes, cut where it is longer than a line.
+/// A quotation for a message, cut if it is longer than a line.
 pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST_QUOTE) {
         Some((cut, _)) => format!("{}...", &text[..cut]),
@@ -180,14 +181,14 @@ fn floor_char_boundary(text: &str, offset: usize) -> usize {
     offset
 }
 
-/// The part of a long line around `at`, and how far the caret is indented in it.
+/// The part of a long line around `at`, and the indentation of the caret in it.
 fn window(line: &str, at: usize, width: impl Fn(&str) -> usize) -> (String, usize) {
-    const LONG: usize = 160;
-    if line.len() <= LONG {
+    const MAX_LENGTH: usize = 160;
+    if line.len() <= MAX_LENGTH {
         return (line.replace('\t', "    "), width(&line[..at]));
     }
-    let from = floor_char_boundary(line, at.saturating_sub(LONG / 2));
-    let to = floor_char_boundary(line, at + LONG / 2);
+    let from = floor_char_boundary(line, at.saturating_sub(MAX_LENGTH / 2));
+    let to = floor_char_boundary(line, at + MAX_LENGTH / 2);
     let lead = if from > 0 { "..." } else { "" };
     let tail = if to < line.len() { "..." } else { "" };
     let shown = format!("{lead}{}{tail}", &line[from..to]).replace('\t', "    ");

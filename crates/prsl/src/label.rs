@@ -8,8 +8,8 @@ use crate::error::{CalibrationProblem, Error, Result};
 
 /// Position of a label in its model, from 0.
 ///
-/// Ids are like indices into a slice. Functions that return a part of a model panic if the model does not have the id. Functions that
-/// return a [`Result`](crate::Result) return an error.
+/// Ids are like indices into a slice. Functions that return a part of a model panic if the model does not have the
+/// id. Functions that return a [`Result`](crate::Result) return an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LabelId(u32);
 
@@ -38,7 +38,7 @@ index_newtype!(CategoryId);
 
 /// The source of beliefs about one label: a camera model, a shoe sensor, a text classifier.
 ///
-/// prsl neither trains nor runs it. The name says whose beliefs they are.
+/// prsl neither trains nor runs it. Its name tells the source of the beliefs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classifier {
     name: String,

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_survive_the_ends() {
+    fn sums_are_right_at_0_and_infinity() {
         assert_eq!(log_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
         assert_eq!(log_add_exp(0.0, f64::NEG_INFINITY), 0.0);
         assert_eq!(log_add_exp(f64::NEG_INFINITY, 0.0), 0.0);
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_possible_is_not_rounded_to_zero() {
+    fn possible_values_are_not_rounded_to_zero() {
         assert_eq!(exp_positive(f64::NEG_INFINITY), 0.0);
         assert_eq!((exp_positive(-1e9), exp_positive(0.0)), (5e-324, 1.0));
         assert_eq!((divide_positive(5e-324, 4.0), divide_positive(0.0, 4.0)), (5e-324, 0.0));

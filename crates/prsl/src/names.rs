@@ -11,13 +11,13 @@ use crate::formula::Atom;
 use crate::label::{CategoryId, Label, LabelId};
 use crate::notation::{name, numbered};
 
-/// The number of meanings that the message about an ambiguous name lists.
+/// Maximum number of meanings that the message about an ambiguous name lists.
 const MAX_MEANINGS: usize = 8;
 
 /// The labels of a model in order, with a table of their names and those of their categories.
 ///
 /// A model builds it once and shares it with every model that is edited from it, as long as the labels stay the same.
-/// The table holds each distinct name once, however many labels have a category of that name.
+/// The table has one entry per distinct name, even if many labels have a category of that name.
 #[derive(Clone)]
 pub(crate) struct Names {
     labels: Vec<Label>,
@@ -33,7 +33,7 @@ pub(crate) struct Names {
 struct Meanings {
     /// The first label of this name.
     label: Option<LabelId>,
-    /// The first category of this name. Most names have no other, so that `others` allocates nothing.
+    /// The first category of this name. Most names have no other, so `others` usually allocates nothing.
     category: Option<(LabelId, CategoryId)>,
     /// The other categories of this name, ascending.
     others: Vec<(LabelId, CategoryId)>,
@@ -97,7 +97,7 @@ impl Names {
         Ok(())
     }
 
-    /// Adds a label. If its name is taken, the name goes on to stand for the first label.
+    /// Adds a label. If its name is taken, the name still refers to the first label.
     pub(crate) fn push(&mut self, label: Label) {
         let id = LabelId::new(self.labels.len());
         self.meanings_mut(label.name()).label.get_or_insert(id);

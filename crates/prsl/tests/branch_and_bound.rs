@@ -1,4 +1,4 @@
-//! Branch and bound answers to enumeration and to the junction tree, and proves what it says.
+//! Branch and bound agrees with enumeration and the junction tree, and its proofs are right.
 
 use proptest::prelude::*;
 use prsl::infer::{Enumeration, MaxProductTree, SearchEnd, SearchLimits};
@@ -21,7 +21,7 @@ proptest! {
                 let (found, expected) = (engine.top(&row, n).unwrap(), oracle.top(&row, n).unwrap());
                 prop_assert_eq!(found.len(), expected.len());
                 for (found, expected) in found.iter().zip(&expected) {
-                    // Ties make assignments differ, not weights.
+                    // With ties, assignments may differ but weights do not.
                     prop_assert!(close(found.log_weight, expected.log_weight, 10.0 * EXACT));
                     prop_assert!(close(found.log_weight, model.log_weight(&row, &found.assignment), EXACT));
                     prop_assert!(found.is_optimal());
@@ -38,7 +38,7 @@ proptest! {
 proptest! {
     #![proptest_config(many(200))]
 
-    /// Fourteen labels: wide noisy-or rules, clauses and counts no longer fit into small tables.
+    /// With fourteen labels, wide noisy-or rules, clauses and counts do not fit into small tables.
     #[test]
     fn wide_rules_are_searched_exactly(seed in any::<u64>(), n_rules in 1usize..12) {
         let settings = RandomModel { n_labels: 14, n_rules, max_categories: 2, max_assignments: 1 << 14, max_typical: 9 };
@@ -64,9 +64,9 @@ proptest! {
         }
     }
 
-    /// Whatever the limit, nothing is better than the gap says.
+    /// For any limit, no assignment exceeds the result by more than the gap.
     #[test]
-    fn a_search_that_is_stopped_is_honest_about_its_gap((model, rows) in small_model(), work in 0u64..20_000) {
+    fn a_stopped_search_returns_a_valid_gap((model, rows) in small_model(), work in 0u64..20_000) {
         let limits = SearchLimits { work, ..SearchLimits::default() };
         let (engine, oracle) = (BranchAndBound::compile_with(&model, limits)?, Enumeration::compile(&model)?);
         for row in (0..rows.n_rows()).map(|row| rows.row(row)) {
@@ -115,9 +115,9 @@ fn a_hundred_labels_are_proven_and_beat_every_neighbor() {
     }
 }
 
-/// Each pair of labels has a gap of its own: as one search the gaps would multiply.
+/// Each pair of labels has its own gap. In a single search, the work of the pairs would multiply.
 #[test]
-fn independent_parts_are_searched_one_by_one() {
+fn independent_parts_are_searched_separately() {
     let mut builder = Model::builder();
     for cluster in 0..40 {
         let names = [0, 1, 2].map(|label| format!("l{cluster}_{label}"));
@@ -167,7 +167,7 @@ fn the_same_answer_with_one_thread_and_two() {
     assert_eq!(with(1), with(2));
 }
 
-/// Hard clauses over three labels each, almost as many as leave anything possible.
+/// Hard clauses over three labels each, close to the number at which no assignment is possible.
 fn hard_clauses(n_labels: usize, seed: u64) -> Model {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let mut builder =
@@ -190,7 +190,7 @@ fn undecided_row(model: &Model) -> prsl::BeliefMatrix {
 }
 
 #[test]
-fn a_search_that_is_stopped_at_once_still_finds_something_possible() {
+fn a_search_without_work_still_finds_a_possible_assignment() {
     for seed in 0..10 {
         let model = hard_clauses(60, seed);
         let rows = undecided_row(&model);
@@ -223,7 +223,7 @@ fn pigeons() -> Model {
 }
 
 #[test]
-fn a_search_that_found_nothing_is_not_an_explanation_of_weight_zero() {
+fn a_search_without_a_result_returns_no_assignment() {
     let model = pigeons();
     let rows = undecided_row(&model);
     let limits = SearchLimits { work: 0, ..SearchLimits::default() };
@@ -251,7 +251,7 @@ fn the_limit_is_work_and_not_time() {
     assert!(late[0].log_weight <= found[0].log_weight + found[0].gap.expect("known") + 1e-9);
 }
 
-/// Every two labels should differ, so that many rules are broken whatever is best.
+/// Every two labels should differ, so even the best assignment violates many rules.
 fn hard_soft(n_labels: usize) -> Model {
     let mut builder =
         (0..n_labels).fold(Model::builder(), |builder, label| builder.binary_label(format!("l{label}")));
@@ -264,7 +264,7 @@ fn hard_soft(n_labels: usize) -> Model {
     builder.build().expect("rules")
 }
 
-/// A search without each rule in turn, compiled anew, took minutes.
+/// Compiling a search without each rule in turn took minutes.
 #[test]
 fn a_conflict_among_thousands_of_rules_is_named() {
     let mut builder =
@@ -289,13 +289,13 @@ fn costs_are_refused_before_they_are_built() {
         let search = BranchAndBound::compile_within(model, limits, SearchLimits::default());
         search.expect_err("more than 16 MiB").to_string()
     };
-    // A message for each of a thousand categories in each of a thousand rules.
+    // A thousand rules send a message to each of a thousand categories.
     let mut builder = Model::builder().label("big", (0..1000).map(|category| format!("k{category}")));
     for other in 0..1000 {
         builder = builder.binary_label(format!("l{other}")).rule(format!("k0 -> l{other}"), 0.9);
     }
     let messages = refusal(&builder.build().expect("a model"));
-    // A table of 2,048 entries, each of which takes 300,000 steps.
+    // A table of 2,048 entries, each of which takes 300,000 steps to compute.
     let labels: String = (0..11).map(|label| format!("label l{label}\n")).collect();
     let term = |index: usize| format!("l{} & !l{}", index % 11, (index / 11) % 11);
     let terms: Vec<String> = (0..75_000).map(term).collect();

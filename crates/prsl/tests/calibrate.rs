@@ -1,4 +1,4 @@
-//! Calibrators: their answers are distributions, their fits do not make things worse, their gradients are right.
+//! Calibrators return distributions, fits are no worse than the identity, and gradients are right.
 
 use proptest::prelude::*;
 use prsl::calibrate::{
@@ -8,7 +8,7 @@ use prsl::{BeliefMatrix, CategoryId, Document, Error, Evidence, Model, Truth, li
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Beliefs are moved into [SMOOTH, 1 − SMOOTH] before their logarithm is taken.
+/// Beliefs are clipped to [SMOOTH, 1 − SMOOTH] before their logarithm is taken.
 const SMOOTH: f64 = 1e-3;
 /// The ridge penalty of Dirichlet calibration.
 const DIRICHLET_RIDGE: f64 = 1.0;
@@ -25,7 +25,7 @@ fn assert_distribution(values: &[f64]) {
     assert!((values.iter().sum::<f64>() - 1.0).abs() < 1e-12, "{values:?}");
 }
 
-/// Distributions with zeros and ones among them.
+/// Distributions, including some with zeros and ones.
 fn belief(n: usize) -> impl Strategy<Value = Vec<f64>> {
     let weight = prop_oneof![2 => Just(0.0), 1 => Just(1.0), 5 => 0.0..1.0f64, 1 => 0.0..1e-6f64];
     proptest::collection::vec(weight, n).prop_map(|mut weights| {
@@ -69,7 +69,8 @@ fn calibrator() -> impl Strategy<Value = Calibrator> {
     ]
 }
 
-/// A classifier that is too sure and leans to the first category; categories that never occur if `n_true` is less than `n`.
+/// An overconfident classifier with a bias toward the first category. If `n_true` is less than `n`, some categories
+/// never occur.
 fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<Option<CategoryId>>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut beliefs = Vec::new();
@@ -85,8 +86,8 @@ fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<O
         let sum: f64 = row.iter().sum();
         row.iter_mut().for_each(|value| *value /= sum);
         if rng.random_bool(0.1) {
-            let said = rng.random_range(0..n);
-            row = (0..n).map(|m| f64::from(u8::from(m == said))).collect();
+            let reported = rng.random_range(0..n);
+            row = (0..n).map(|m| f64::from(u8::from(m == reported))).collect();
         }
         beliefs.extend(row);
         truths.push(if rng.random_bool(0.05) { None } else { Some(CategoryId::new(truth)) });
@@ -102,7 +103,7 @@ fn methods(n: usize) -> Vec<CalibrationMethod> {
     CalibrationMethod::ALL.into_iter().filter(|&method| method.suited_to(n) == method).collect()
 }
 
-/// What the identity looks like to those that smooth.
+/// The identity with clipping.
 const SMOOTHED: Calibrator = Calibrator::Temperature { temperature: 1.0 };
 
 proptest! {
@@ -125,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn what_changes_nothing_changes_nothing(x in SMOOTH..1.0 - SMOOTH, y in 0.1..0.9f64) {
+    fn identity_parameters_leave_beliefs_unchanged(x in SMOOTH..1.0 - SMOOTH, y in 0.1..0.9f64) {
         let two = [x, 1.0 - x];
         let three = [y * 0.6, y * 0.4, 1.0 - y];
         let one = Calibrator::Dirichlet(Dirichlet::new(
@@ -141,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn more_belief_in_a_category_is_never_less_afterwards(
+    fn calibrated_beliefs_increase_with_beliefs(
         maps in proptest::collection::vec(map(), 3), t in 0.05..20.0f64, a in 0.0..=1.0f64, b in 0.0..=1.0f64,
     ) {
         let (low, high) = if a < b { (a, b) } else { (b, a) };
@@ -186,7 +187,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_the_rows_fits_are_usable(
+    fn fits_to_any_rows_are_valid(
         rows in proptest::collection::vec((belief(3), proptest::option::of(0..3usize), 0.0..3.0f64), 0..12), probe in belief(3),
     ) {
         let beliefs: Vec<f64> = rows.iter().flat_map(|row| row.0.clone()).collect();
@@ -202,7 +203,7 @@ proptest! {
 }
 
 #[test]
-fn fits_are_no_worse_than_doing_nothing() {
+fn fits_are_no_worse_than_the_identity() {
     for n in [2, 3, 6] {
         for seed in 0..5 {
             let (beliefs, truths) = sample(n, n, 400, seed);
@@ -217,7 +218,7 @@ fn fits_are_no_worse_than_doing_nothing() {
 }
 
 #[test]
-fn fits_are_where_the_objective_is_flat() {
+fn the_gradient_at_a_fit_is_zero() {
     let (beliefs, truths) = sample(3, 3, 300, 7);
     let data = CalibrationData::new(3, &beliefs, &truths, None).unwrap();
     let dirichlet = fitted(CalibrationMethod::Dirichlet, &data);
@@ -236,7 +237,7 @@ fn fits_are_where_the_objective_is_flat() {
 }
 
 #[test]
-fn overconfidence_is_found() {
+fn overconfidence_is_corrected() {
     let (beliefs, truths) = sample(2, 2, 4000, 3);
     let data = CalibrationData::new(2, &beliefs, &truths, None).unwrap();
     let Calibrator::Platt { slope, intercept } = fitted(CalibrationMethod::Platt, &data) else { panic!() };
@@ -266,7 +267,7 @@ fn categories_that_never_or_always_occur_stay_possible() {
 }
 
 #[test]
-fn without_rows_nothing_changes() {
+fn without_rows_a_fit_is_the_identity() {
     let data = CalibrationData::new(3, &[0.2, 0.3, 0.5], &[None], None).unwrap();
     assert_eq!((data.n_rows(), data.log_loss(&SMOOTHED), data.calibration_error(&SMOOTHED)), (0, 0.0, 0.0));
     for method in methods(3).into_iter().filter(|&method| method != CalibrationMethod::Confusion) {
@@ -294,13 +295,13 @@ fn weights_count_like_repeated_rows() {
 }
 
 #[test]
-fn auto_takes_what_predicts_best_and_always_the_same() {
+fn auto_selects_the_best_method_deterministically() {
     let (beliefs, truths) = sample(2, 2, 1000, 9);
     let data = CalibrationData::new(2, &beliefs, &truths, None).unwrap();
     let auto = fitted(CalibrationMethod::Auto, &data);
     assert_eq!(auto, fitted(CalibrationMethod::Auto, &data));
     assert!(data.log_loss(&auto) < data.log_loss(&SMOOTHED));
-    // Beliefs that say the truth need no calibrator.
+    // Calibrated beliefs need no calibrator.
     let honest: Vec<f64> = (0..200).flat_map(|_| [0.7, 0.3]).collect();
     let truths: Vec<Option<CategoryId>> =
         (0..200).map(|row| Some(CategoryId::new(usize::from(row % 10 >= 7)))).collect();
@@ -309,14 +310,14 @@ fn auto_takes_what_predicts_best_and_always_the_same() {
 }
 
 #[test]
-fn a_confusion_matrix_gives_the_truth_given_what_the_classifier_says() {
+fn a_confusion_matrix_is_the_truth_given_the_classifier() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let (mut beliefs, mut truths) = (Vec::new(), Vec::new());
     for _ in 0..4000 {
-        // It says the first category for the second, one time in four.
+        // One time in four, it reports the first category instead of the second.
         let truth = rng.random_range(0..2);
-        let said = if truth == 1 && rng.random_bool(0.25) { 0 } else { truth };
-        beliefs.extend([f64::from(u8::from(said == 0)), f64::from(u8::from(said == 1))]);
+        let reported = if truth == 1 && rng.random_bool(0.25) { 0 } else { truth };
+        beliefs.extend([f64::from(u8::from(reported == 0)), f64::from(u8::from(reported == 1))]);
         truths.push(Some(CategoryId::new(truth)));
     }
     let data = CalibrationData::new(2, &beliefs, &truths, None).unwrap();
@@ -326,7 +327,7 @@ fn a_confusion_matrix_gives_the_truth_given_what_the_classifier_says() {
 }
 
 #[test]
-fn what_cannot_be_used_is_refused() {
+fn invalid_data_and_parameters_are_refused() {
     let data = CalibrationData::new;
     let [first, second, third] = [0, 1, 2].map(|category| Some(CategoryId::new(category)));
     let messages: Vec<String> = [
@@ -367,7 +368,7 @@ fn model_with(calibrator: Calibrator) -> Model {
 
 proptest! {
     #[test]
-    fn models_with_calibrators_survive_all_forms(calibrator in calibrator()) {
+    fn models_with_calibrators_survive_text_and_json(calibrator in calibrator()) {
         let model = model_with(calibrator);
         let text = model.to_string();
         prop_assert_eq!(&Model::parse(&text).unwrap(), &model);
@@ -435,7 +436,7 @@ fn a_calibrator_goes_with_its_classifier() {
 }
 
 #[test]
-fn mistakes_in_texts_have_a_place() {
+fn errors_in_texts_have_a_position() {
     let text = "\
 label hands: high, centered, low
 label alarm
@@ -486,7 +487,7 @@ calibrate
 }
 
 #[test]
-fn beliefs_in_priors_place_do_not_teach() {
+fn priors_and_observed_categories_are_not_fitted() {
     let model = Model::parse("label alarm prior 0.1\nlabel fire").unwrap();
     let mut rows = BeliefMatrix::new(&model);
     for evidence in [
@@ -513,7 +514,7 @@ fn beliefs_in_priors_place_do_not_teach() {
 }
 
 #[test]
-fn what_a_callers_calibrator_answers_is_checked() {
+fn the_output_of_a_custom_calibrator_is_checked() {
     struct Broken;
     impl Calibrate for Broken {
         fn calibrate(&self, _: &[f64], out: &mut [f64]) {

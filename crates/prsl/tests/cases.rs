@@ -1,4 +1,4 @@
-//! The cases of `tests/cases`, through every exact engine.
+//! Runs the cases of `tests/cases` with every exact engine.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::path::Path;
 use prsl::infer::{Enumeration, MaxProductTree};
 use prsl::{BeliefMatrix, Error, Explainer, Explanation, JunctionTree, Model, Normalize, Posterior};
 
-/// What a number written without a decimal point or an exponent is allowed to differ: rounding.
+/// Tolerance for a number written without a decimal point or an exponent.
 const ROUNDING: f64 = 1e-12;
 
-/// A case file, read as its README says.
+/// A case file, in the format of `tests/cases/README.md`.
 struct Case {
     model: Model,
     cells: Vec<Option<f64>>,
     possible: bool,
-    /// (column, number, how far it may be off)
+    /// (column, number, tolerance)
     marginals: Vec<(usize, f64, f64)>,
     log_evidence: Option<(f64, f64)>,
-    /// Columns.
+    /// The columns of the most probable assignment.
     mpe: Vec<usize>,
     conflict: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Whatever engine is chosen, it answers like enumeration, and says why it was chosen.
+//! Every chosen engine agrees with enumeration and gives the reason for the choice.
 
 use proptest::prelude::*;
 use prsl::infer::{
@@ -8,9 +8,9 @@ use prsl::infer::{
 use prsl::{BeliefMatrix, BranchAndBound, Engine, Engines, Limits, Model, Normalize, Status};
 use prsl_testkit::{EXACT, close, simulated, small_model, small_tree};
 
-/// Nothing fits into it.
+/// A memory limit that no plan fits.
 const TINY: Limits = Limits { memory: 1 };
-/// No work beyond the first guesses.
+/// No work beyond the first solutions.
 const NOTHING: SearchLimits = SearchLimits { work: 0, time: None };
 
 fn many(cases: u32) -> ProptestConfig {
@@ -93,7 +93,7 @@ proptest! {
         }
     }
 
-    /// Without circles loopy propagation is exact too.
+    /// Without cycles, loopy propagation is exact too.
     #[test]
     fn without_memory_marginals_are_loopy((model, rows) in small_tree()) {
         let engine = Engines::new(&model).with_limits(TINY).marginals()?;
@@ -154,9 +154,9 @@ fn loopy_propagation_stays_within_the_memory_limit() {
     assert_eq!(engines(4 << 30).expect("it fits").engine(), Engine::Loopy);
 }
 
-/// Branch and bound without a single node leaves proofs to the tree.
+/// If branch and bound may not visit any node, the tree provides the proofs.
 #[test]
-fn the_tree_finishes_what_branch_and_bound_does_not() {
+fn the_tree_proves_rows_that_branch_and_bound_leaves_open() {
     let (model, rows) = simulated(20, 28, 12, 1);
     let settings = EngineSettings { search: NOTHING, ..EngineSettings::default() };
     let engine = Engines::new(&model).with_settings(settings).assignments().expect("an engine");
@@ -168,7 +168,7 @@ fn the_tree_finishes_what_branch_and_bound_does_not() {
     let row = best.iter().flatten().position(|best| best.engine == Engine::JunctionTree).expect("one row");
     let few = engine.top(&rows.row(row), 2).unwrap();
     assert!(few.iter().all(|best| best.is_optimal() && best.engine == Engine::JunctionTree));
-    // A hundred thousand of them would take the tree minutes.
+    // The tree would take minutes for a hundred thousand of them.
     let many = engine.top(&rows.row(row), 100_000).unwrap();
     assert!(many.iter().all(|best| !best.is_optimal() && best.engine == Engine::BranchAndBound));
     let settings = EngineSettings { limits: TINY, ..settings };
@@ -183,7 +183,7 @@ fn engines_are_shared_by_threads() {
     shared::<AssignmentEngine>();
 }
 
-/// One run for each label and explanation, each with a copy of the row, took minutes and gigabytes.
+/// One run per label and assignment, each with a copy of the row, took minutes and gigabytes.
 #[test]
 fn thousands_of_explanations_of_independent_labels() {
     let labels: String = (0..40).map(|label| format!("label l{label}\n")).collect();
@@ -205,7 +205,7 @@ fn thousands_of_explanations_of_independent_labels() {
     }
 }
 
-/// The largest ln weights, label by label, of labels that no rule ties together but the last two.
+/// The largest log weights, computed label by label. Rules connect only the last two labels.
 fn best_weights(model: &Model, row: &[f64], n: usize) -> Vec<f64> {
     let mut weights = vec![0.0];
     let n_independent = 40;
@@ -226,7 +226,7 @@ fn best_weights(model: &Model, row: &[f64], n: usize) -> Vec<f64> {
 }
 
 #[test]
-fn a_second_explanation_whose_share_is_too_small_for_a_float_is_found() {
+fn a_second_best_assignment_is_found_even_if_its_probability_underflows() {
     for (rule, n) in [("", 4), ("rule 1: a <-> b", 2)] {
         let model = Model::parse(&format!("label a\nlabel b\nrule 1e-300: a\n{rule}")).expect("a model");
         let mut rows = BeliefMatrix::new(&model);

@@ -1,4 +1,4 @@
-//! Every exact engine answers to enumeration on random small models.
+//! Every exact engine agrees with enumeration on random small models.
 
 use proptest::prelude::*;
 use prsl::infer::{Enumeration, MaxProductTree, Stopped};
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(many(500))]
 
     #[test]
-    fn the_same_bits_whatever_the_neighbors_and_threads((model, rows) in small_model()) {
+    fn bits_do_not_depend_on_the_batch_or_threads((model, rows) in small_model()) {
         let engine = JunctionTree::compile(&model).unwrap();
         let mut repeated = BeliefMatrix::new(&model);
         for row in [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1] {
@@ -161,10 +161,10 @@ proptest! {
 proptest! {
     #![proptest_config(many(150))]
 
-    /// Wide rules are taken apart with signs, and beliefs that are nearly sure that no rule fires leave differences of
-    /// nearly equal numbers: all digits of these have to come from the plan without signs.
+    /// Wide rules are decomposed with signs. If it is almost certain that no rule fires, differences of almost equal
+    /// numbers cancel. The plan without signs must then provide all digits.
     #[test]
-    fn rows_that_would_lose_digits_to_signs_do_not(seed in any::<u64>(), size in 1i32..14) {
+    fn rows_that_cancel_with_signs_keep_their_digits(seed in any::<u64>(), size in 1i32..14) {
         let (model, rows) = nearly_silent(seed, size);
         let (engine, oracle) = (JunctionTree::compile(&model)?, Enumeration::compile(&model)?);
         prop_assert!(engine.is_careful());
@@ -181,10 +181,10 @@ proptest! {
 proptest! {
     #![proptest_config(many(2500))]
 
-    /// Where few labels are open and one of them hardly ever makes a hard rule true, Z is a few units in the last place of what
-    /// it is the difference of: sums over different labels then agree, and are all wrong.
+    /// If only a small number of labels is undecided and one of them hardly ever makes a hard rule true, Z cancels to
+    /// its last bits. Then the sums over different labels agree although all are wrong.
     #[test]
-    fn sums_that_agree_by_chance_are_not_believed(
+    fn cancellation_is_detected_even_if_all_sums_agree(
         q in prop::array::uniform6(0.0..1.0f64),
         size in 6i32..15,
         beliefs in prop::array::uniform6(prop_oneof![4 => Just(0.0), 1 => Just(1e-200), 1 => 0.0..1.0f64]),
@@ -210,9 +210,9 @@ proptest! {
     }
 }
 
-/// Memory for the plan with signs, and not a byte for the one without.
+/// The memory limit allows the plan with signs only.
 #[test]
-fn rows_that_lost_digits_say_how_many() {
+fn imprecise_rows_report_their_error() {
     let mut n_imprecise = 0;
     for (seed, size) in (0..20).zip([1, 3, 5, 7].into_iter().cycle()) {
         let (model, rows) = nearly_silent(seed, size);
@@ -232,7 +232,7 @@ fn rows_that_lost_digits_say_how_many() {
             assert!(!actual.stopped(row).is_final() && actual.stopped(row).residual() == 0.0);
             let pairs = actual.marginals(row).unwrap().iter().zip(expected.marginals(row).unwrap());
             let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            // It is the size of the error that is known, not the error.
+            // The reported error is an estimate of its magnitude.
             assert!(worst < 10.0 * error, "off by {worst:e}, not {error:e}, in row {row} of\n{model}");
         }
     }

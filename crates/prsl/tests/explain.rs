@@ -1,4 +1,4 @@
-//! Explanations: their numbers answer to enumeration, their wording is reviewed like code.
+//! Numbers in explanations agree with enumeration, and their wording is snapshot-tested.
 
 use proptest::prelude::*;
 use prsl::explain::{Became, RuleExplanation};
@@ -57,7 +57,7 @@ fn the_worked_example_is_json() {
     insta::assert_snapshot!(rounded(&worked_example().to_json()));
 }
 
-/// The last digits are the engine's business.
+/// Rounds numbers, because their last digits depend on the engine.
 fn rounded(json: &str) -> String {
     let round = |line: &str| match line.split_once(": ") {
         Some((key, value)) => match value.trim_end_matches(',').parse::<f64>() {
@@ -73,7 +73,7 @@ fn rounded(json: &str) -> String {
 }
 
 #[test]
-fn a_conflict_is_told() {
+fn a_conflict_is_reported() {
     let model = "
 label smoke from detector
 label fire latent prior 0.01
@@ -131,7 +131,7 @@ noisy_or 1: a=no 0.2, \"two words\"=fine 1e-200
 }
 
 #[test]
-fn equally_probable_explanations_are_called_so() {
+fn equally_probable_assignments_are_reported() {
     insta::assert_snapshot!(explain("label a\nlabel b\nrule 0.9: a xor b", Evidence::new()));
 }
 
@@ -196,7 +196,7 @@ fn rows_of_another_model_are_errors() {
     assert!(explainer.explain(&model.row(&Evidence::new()).unwrap()).is_ok());
 }
 
-/// Wide noisy-ors split for sums and do not for maxima, so the second plan is the larger one.
+/// Wide noisy-or rules are decomposed for sums but not for maxima, so the max-product plan is larger.
 #[test]
 fn joint_explanations_do_not_need_a_tree() {
     let model = noisy_ring(9);
@@ -217,7 +217,7 @@ fn joint_explanations_do_not_need_a_tree() {
 }
 
 #[test]
-fn explanations_without_proof_or_none_at_all_say_so() {
+fn unproven_and_missing_assignments_are_reported() {
     let mut explanation = worked_example();
     explanation.best.as_mut().unwrap().proven = false;
     let shown = explanation.to_string();
@@ -231,7 +231,7 @@ fn explanations_without_proof_or_none_at_all_say_so() {
     assert!(shown.contains("\nmost probable\n  not affordable: rule `wide` needs too much\n"), "{shown}");
 }
 
-/// Overlapping noisy-ors of general inhibition over `n` labels.
+/// Overlapping noisy-or rules over `n` labels, with q strictly between 0 and 1.
 fn noisy_ring(n: usize) -> Model {
     let mut text: String = (0..n).map(|label| format!("label l{label}: a, b, c\n")).collect();
     for start in 0..n {
@@ -244,7 +244,7 @@ fn noisy_ring(n: usize) -> Model {
 }
 
 #[test]
-fn lines_stay_within_a_terminal() {
+fn lines_fit_a_terminal() {
     let labels: Vec<String> = (0..30).map(|index| format!("a_rather_long_label_name_{index}")).collect();
     let mut text: String =
         labels.iter().map(|label| format!("label {label} from \"the very long classifier\"\n")).collect();
@@ -256,7 +256,7 @@ fn lines_stay_within_a_terminal() {
 }
 
 #[test]
-fn a_typical_combination_is_called_so() {
+fn a_typical_combination_is_marked() {
     let model = "label anger\nlabel joy\nlabel sad\nrule 0.9 mood: joy -> !sad\ntypical 3: anger, sad\ntypical 1e17: joy";
     let evidence = Evidence::new().belief("anger", [0.7, 0.3]).observe("sad", "yes");
     insta::assert_snapshot!(explain(model, evidence));
@@ -286,7 +286,7 @@ proptest! {
         cases: 300, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Beliefs so small that products of two underflow.
+    /// Beliefs so small that the product of two underflows.
     #[test]
     fn tiny_beliefs_are_explained_like_others((model, rows) in small_model(), tiny in any::<u64>()) {
         let explainer = Explainer::compile(&model).unwrap();
@@ -368,12 +368,12 @@ fn check(
         let expected = top.get(rank);
         ensure(joint.is_some() == expected.is_some(), || format!("joint explanation {rank}"))?;
         if let (Some(joint), Some(expected)) = (joint, expected) {
-            // The search does not tell weights apart that are closer than this.
+            // The search treats weights within this tolerance as equal.
             let [found, best] = [joint.log_weight, expected.log_weight];
             ensure(close(found, best, 10.0 * EXACT), || format!("a joint weighs {found} instead of {best}"))?;
             let probability = (found - explanation.log_evidence.unwrap()).exp();
             near(Some(joint.probability), Some(probability), "a joint probability")?;
-            // Of several equally probable ones it may be another, but it has to weigh what it says.
+            // It may be another one of several equally probable assignments, but its weight must be the stated one.
             let place = |(label, choice): (&prsl::Label, &prsl::explain::Choice)| {
                 assert_eq!(label.name(), choice.label);
                 label.find_category(&choice.category).unwrap().index()
@@ -394,7 +394,7 @@ fn weight_range(model: &Model, rule: RuleId) -> (f64, f64) {
     scope.sort_unstable();
     let sizes: Vec<usize> = scope.iter().map(|&label| model.label(label).n_categories()).collect();
     let n: usize = sizes.iter().product();
-    // Formulas about more are taken to be true somewhere and false somewhere.
+    // A formula with more assignments is assumed to be true for some and false for others.
     if model.rule(rule).formula().is_some() && n > 256 {
         let p = model.rule(rule).probability();
         return (p.min(1.0 - p), p.max(1.0 - p));
@@ -411,8 +411,7 @@ fn weight_range(model: &Model, rule: RuleId) -> (f64, f64) {
     weights.fold((f64::INFINITY, 0.0), |(least, most), weight| (weight.min(least), weight.max(most)))
 }
 
-/// The definition of a conflict, from the body's probability given all else: less than halfway to what the rule can reach.
-/// The rules in conflict exclude every assignment that the row allows, and all of them are needed for that.
+/// Checks that the rules in conflict exclude every assignment of the row, and that all of them are necessary.
 fn check_conflicting_rules(model: &Model, row: &[f64], explanation: &Explanation) -> Result<(), String> {
     let conflict: Vec<RuleId> = explanation.conflicts().map(|rule| RuleId::new(rule.number - 1)).collect();
     let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
@@ -455,9 +454,9 @@ fn check_conflict(model: &Model, row: &Row<'_>, rule: &RuleExplanation) -> Resul
     ensure(close(agreement, p * body + (1.0 - p) * (1.0 - body), EXACT), || {
         format!("F {body} Z {agreement}")
     })?;
-    if let Some(said) = rule.body_probability {
-        ensure((said - body).abs() <= EXACT / (2.0 * p - 1.0).abs(), || {
-            format!("F {said} instead of {body}")
+    if let Some(stated) = rule.body_probability {
+        ensure((stated - body).abs() <= EXACT / (2.0 * p - 1.0).abs(), || {
+            format!("F {stated} instead of {body}")
         })?;
     }
     let (least, most) = weight_range(model, id);
@@ -489,35 +488,36 @@ fn check_influences(
             moved = moved.max(change.unwrap_or(0.0).abs());
             let Some(influence) = rule.influence(label.name()) else { continue };
             ensure(influence.mentioned == scope.contains(&id), || "mentioned".to_owned())?;
-            let said = &influence.categories[index - model.block(id).start];
-            near(said.with, with.map(|with| with[index]), "with")?;
-            near(said.without, without.map(|without| without[index]), "without")?;
-            near(said.change, change, "a change")?;
-            if let (Some(with), Some(without)) = (said.with, said.without) {
+            let stated = &influence.categories[index - model.block(id).start];
+            near(stated.with, with.map(|with| with[index]), "with")?;
+            near(stated.without, without.map(|without| without[index]), "without")?;
+            near(stated.change, change, "a change")?;
+            if let (Some(with), Some(without)) = (stated.with, stated.without) {
                 let expected = log_odds(with) - log_odds(without);
                 let inside = |p: f64| p > 1e-6 && p < 1.0 - 1e-6;
                 if inside(with) && inside(without) {
                     // ln p / (1 − p) of numbers 1e-12 apart, from 1e-6 to 1 − 1e-6.
-                    ensure((said.log_odds_change.unwrap() - expected).abs() < 1e-5, || {
+                    ensure((stated.log_odds_change.unwrap() - expected).abs() < 1e-5, || {
                         "log-odds".to_owned()
                     })?;
                 }
-                match said.became {
+                match stated.became {
                     Some(Became::Certain) => ensure(with > 1.0 - 1e-9, || "certain".to_owned())?,
                     Some(Became::Impossible) => ensure(with < 1e-9, || "impossible".to_owned())?,
                     Some(other) => return Err(format!("{other:?} is not checked")),
                     None => {
-                        // Unless it was rounded to 0 without the rule, and is a number with it.
-                        let told = said.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;
-                        ensure(told, || format!("no log-odds: {said:?}"))?;
+                        // The log-odds may be missing if the probability without the rule was rounded to 0.
+                        let has_log_odds =
+                            stated.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;
+                        ensure(has_log_odds, || format!("no log-odds: {stated:?}"))?;
                     }
                 }
             }
         }
         largest = with.zip(without).map(|_| largest.unwrap_or(0.0).max(moved));
-        let told = rule.influence(label.name()).is_some();
-        ensure(told || moved < MOVED + EXACT, || format!("{} moved by {moved}", label.name()))?;
-        ensure(told || !scope.contains(&id), || format!("{} is not told", label.name()))?;
+        let has_log_odds = rule.influence(label.name()).is_some();
+        ensure(has_log_odds || moved < MOVED + EXACT, || format!("{} moved by {moved}", label.name()))?;
+        ensure(has_log_odds || !scope.contains(&id), || format!("{} is not has_log_odds", label.name()))?;
     }
     near(rule.largest_change.filter(|_| largest.is_some()), largest, "the largest change")
 }
@@ -525,7 +525,7 @@ fn check_influences(
 fn check_texts(explanation: &Explanation) -> Result<(), String> {
     let value: serde_json::Value =
         serde_json::from_str(&explanation.to_json()).map_err(|error| error.to_string())?;
-    // serde_json writes NaN and infinities as null: where a number is due, there has to be one.
+    // serde_json writes NaN and infinities as null. A required number must not be null.
     let numbers =
         value["labels"].as_array().unwrap().iter().flat_map(|label| label["categories"].as_array().unwrap());
     for category in numbers {
@@ -549,7 +549,7 @@ fn a_noisy_or_whose_causes_all_hold_is_no_conflict() {
     assert!(close(agrees.agreement_range[1], agrees.agreement.unwrap(), EXACT), "{agrees:?}");
     assert!(close(agrees.agreement_range[0], 0.001, EXACT), "{agrees:?}");
     assert!(!agrees.conflict);
-    // One of two causes is a little more than half of what it can be, and none is nothing.
+    // With one of two causes, the agreement is slightly above the middle of its range. With none, it is the minimum.
     assert!(!rule("yes", "yes").conflict);
     assert!(rule("no", "yes").conflict);
     let shown = explain(model, Evidence::new().observe("a", "no").observe("b", "yes")).to_string();

@@ -1,4 +1,4 @@
-//! Exports: what they look like, and that the UAI text means what the model means.
+//! Exports are snapshot-tested, and the UAI text has the same weights as the model.
 
 use proptest::prelude::*;
 use prsl::export::ExportFormat;
@@ -197,7 +197,7 @@ proptest! {
             assignment[..label].fill(0);
             assignment[label] += 1;
         }
-        // A dozen factors in another order: each product is off by some units in the last place.
+        // A dozen factors are multiplied in another order, so the last bits of the products differ.
         prop_assert!((expected.total - actual.total).abs() <= 1e-13 * expected.total.max(1e-300));
         for (a, b) in expected.sums.iter().zip(&actual.sums) {
             prop_assert!((a - b).abs() <= 1e-13 * expected.total, "{} {}\n{}\n{}", a, b, model, text);
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn every_format_takes_every_model(model in small_model()) {
+    fn every_model_is_exported_in_every_format(model in small_model()) {
         for format in ExportFormat::ALL {
             let text = model.export(&Evidence::new(), format).unwrap();
             prop_assert_eq!(text, model.export(&Evidence::new(), format).unwrap());
@@ -274,8 +274,8 @@ impl Uai {
             [scope.iter().fold(0, |index, &variable| index * self.cardinalities[variable] + state(variable))]
     }
 
-    /// The weight of an assignment to the labels, the auxiliary variables behind them summed out one by one:
-    /// each meets at most the one before it.
+    /// The weight of an assignment of the labels. The auxiliary variables after them are summed out one by one; each
+    /// shares a factor with at most the previous one.
     fn weight(&self, labels: &[usize]) -> f64 {
         let highest = |factor: usize| self.factors[factor].0.iter().copied().max().unwrap_or(0);
         let of = |variable: usize| (0..self.factors.len()).filter(move |&f| highest(f) == variable);
@@ -315,12 +315,12 @@ impl Uai {
     }
 }
 
-/// Probabilities, the extremes among them.
+/// Probabilities, including extreme ones.
 fn probability() -> impl Strategy<Value = f64> {
     prop_oneof![1 => Just(0.0), 1 => Just(1.0), 1 => Just(0.5), 6 => 0.0..=1.0]
 }
 
-/// A few labels of two to four categories, or eleven of two, so that wide rules become chains.
+/// Several labels of two to four categories, or eleven of two, so that wide rules become chains.
 fn small_model() -> impl Strategy<Value = Model> {
     let few = prop::collection::vec(2usize..=4, 1..=5);
     let many = Just(vec![2usize; 11]);

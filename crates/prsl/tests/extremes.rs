@@ -1,4 +1,4 @@
-//! Small models with extreme numbers: probabilities from 5e-324 to 1 − 1e-16, against an oracle in higher precision.
+//! Small models with extreme probabilities, from 5e-324 to 1 − 1e-16, compared with an oracle of higher precision.
 
 use prsl::infer::{Gibbs, GibbsSettings, Sampling};
 use prsl::{
@@ -12,12 +12,12 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-/// How many models are tried; `make test-extremes` asks for more.
+/// Number of models. `make test-extremes` sets a larger one.
 fn n_models() -> u64 {
     std::env::var("PRSL_EXTREMES").ok().and_then(|n| n.parse().ok()).unwrap_or(2000)
 }
 
-/// Checks all models; the first ones that are wrong, to be looked at.
+/// Checks all models, and prints the first failures.
 fn all(check: fn(&Extreme) -> Checked) {
     let wrong = |seed: u64| {
         let extreme = extreme_model(&mut ChaCha8Rng::seed_from_u64(seed));
@@ -33,7 +33,7 @@ fn all(check: fn(&Extreme) -> Checked) {
 }
 
 #[test]
-fn marginals_have_their_digits() {
+fn marginals_are_precise() {
     all(check_marginals);
 }
 
@@ -53,7 +53,7 @@ fn samples_are_possible_and_as_frequent_as_probable() {
 }
 
 #[test]
-fn truths_have_their_likelihood() {
+fn likelihoods_of_truths_are_precise() {
     all(check_scores);
 }
 
@@ -67,7 +67,7 @@ fn yes_no(text: &str, beliefs: &[f64]) -> Extreme {
     let model = Model::parse(text).expect("valid");
     let mut rows = BeliefMatrix::new(&model);
     let cells: Vec<Option<f64>> = beliefs.iter().flat_map(|&belief| [Some(belief), None]).collect();
-    // The checks want three rows.
+    // The checks require three rows.
     (0..3).for_each(|_| rows.push(&cells, Normalize::Never).expect("valid"));
     Extreme { model, rows }
 }
@@ -83,7 +83,7 @@ fn assert_near(actual: f64, expected: f64) {
     assert!((actual - expected).abs() <= 1e-9 * expected.abs(), "{actual:e} instead of {expected:e}");
 }
 
-/// The group of merged rules was split where its table reached below 1e-100, and its second half had the wrong shape.
+/// A group of merged rules was split if its table had entries below 1e-100, and the second half had the wrong shape.
 #[test]
 fn nested_rules_with_tiny_probabilities_made_loopy_propagation_panic() {
     let extreme = yes_no("label a\nlabel b\nlabel c\nrule 1e-60: a|b|c\nrule 1e-60: a|b", &[0.5, 0.5, 0.5]);
@@ -96,7 +96,7 @@ fn nested_rules_with_tiny_probabilities_made_loopy_propagation_panic() {
 }
 
 #[test]
-fn merged_rules_whose_product_falls_low_were_propagated_as_a_circle() {
+fn merged_rules_with_small_products_were_propagated_as_a_cycle() {
     let mut text = "label a\nlabel b\n".to_owned();
     text += &"rule 0.999999999999999: a | b\n".repeat(6);
     text += "noisy_or 0.999999999999999: b 0.9, a 0.0001\n";
@@ -144,9 +144,9 @@ fn marginals_and_explanations_of_a_wide_silence_contradicted_each_other() {
     assert_eq!(sampler.sample(&evidence, &Sampling::default()).unwrap()[0].indices()[..200], [0; 200]);
 }
 
-/// Thirteen labels `b` are one, and twelve labels `a` its opposite: all `b` yes has probability 1e-29.
+/// Thirteen labels `b` are equal, and twelve labels `a` are their opposite. All `b` yes has probability 1e-29.
 #[test]
-fn samples_along_a_chain_of_hard_rules_were_what_underflow_left() {
+fn samples_along_a_chain_of_hard_rules_were_affected_by_underflow() {
     let names: Vec<String> =
         (0..13).map(|b| format!("b{b}")).chain((0..12).map(|a| format!("a{a}"))).collect();
     let mut text: String = names.iter().map(|name| format!("label {name}\n")).collect();
@@ -189,14 +189,14 @@ fn possible_categories_of_tiny_probability_had_probability_zero() {
     }
 }
 
-/// A combination of weight 1e233 left nothing of what the rules alone say.
+/// A combination of weight 1e233 made the probabilities of all other assignments underflow.
 #[test]
 fn a_combination_of_great_weight_made_everything_else_impossible() {
     let extreme = yes_no("label a\nlabel b\nrule 0.9: a -> b\ntypical 1e233: b", &[1e-222, 0.5]);
     check_all(&extreme);
 }
 
-/// A noisy-or taken apart with signs: 1 minus nearly 1, of a category that has a share of 1e-12.
+/// A noisy-or decomposed with signs: 1 minus almost 1, for a category of probability 1e-12.
 #[test]
 fn small_marginals_lost_digits_to_signs() {
     let model = Model::parse(
@@ -214,10 +214,10 @@ fn small_marginals_lost_digits_to_signs() {
     check_all(&Extreme { model, rows });
 }
 
-/// The rule about `b` makes `c=no` 1e43 times as probable as its belief, which is still next to nothing: the error of its
-/// difference of nearly equal numbers does not show in Z.
+/// The rule about `b` makes `c=no` 1e43 times as probable as its belief, but it remains very improbable. So the error
+/// of a difference of almost equal numbers is not visible in Z.
 #[test]
-fn errors_of_signs_hid_behind_beliefs_next_to_zero() {
+fn cancellation_errors_were_hidden_by_beliefs_near_zero() {
     let model = Model::parse(
         "label a: c0, c1, c2, c3\nlabel b\nlabel c\nlabel d\n\
          rule 1.4007038800335502e-56: b -> c\n\
@@ -239,7 +239,7 @@ fn gibbs_sampling_found_no_start_in_a_silence_too_small_for_a_number() {
     assert_eq!(gibbs.sample(&extreme.rows.row(0), &Sampling::default()).unwrap(), [[0, 0]]);
 }
 
-/// Thirteen labels are too many for a table: their best weights are found label by label.
+/// Thirteen labels are too many for a table, so their best weights are computed label by label.
 #[test]
 fn the_best_of_a_wide_noisy_or_with_tiny_inhibitions_is_possible() {
     let declared: String = (0..13).map(|label| format!("label l{label}\n")).collect();

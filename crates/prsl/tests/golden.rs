@@ -4,7 +4,7 @@ use prsl::JunctionTree;
 use prsl::infer::MaxProductTree;
 use prsl_testkit::golden;
 
-/// The stored numbers carry 15 digits, and are themselves sums of many products.
+/// Tolerance to the stored numbers, which have 15 digits and are sums of many products themselves.
 const STORED: f64 = 1e-9;
 
 fn check(prefix: &str) {

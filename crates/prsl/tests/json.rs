@@ -1,4 +1,4 @@
-//! Models as JSON: lossless, strict, and clear about what is wrong.
+//! Models as JSON: lossless, strict, and with clear errors.
 
 mod models;
 
@@ -28,7 +28,7 @@ fn message(json: &str) -> String {
     Model::from_json(json).map(|model| model.to_string()).expect_err(json).to_string()
 }
 
-/// A file with this in place of the labels and whatever follows.
+/// A file with this text after the format and the version.
 fn file(rest: &str) -> String {
     format!("{{\"format\": \"prsl\", \"version\": 1,\n{rest}}}")
 }
@@ -55,7 +55,7 @@ fn either_form_is_read() {
 }
 
 #[test]
-fn every_part_keeps_its_place_in_the_json() {
+fn every_part_has_its_span_in_the_json() {
     let json = format!("\u{feff}{}", Model::parse(EXAMPLE).unwrap().to_json());
     let document = Document::read(&json).unwrap();
     assert_eq!(document.source(), json);
@@ -117,7 +117,7 @@ fn newer_versions_are_recognized_whatever_follows() {
 }
 
 #[test]
-fn what_is_wrong_is_said_clearly() {
+fn errors_are_reported_clearly() {
     let labels = r#""labels": [{"name": "weather", "categories": ["sun", "rain"]}]"#;
     let rules = |rules: &str| file(&format!("{labels},\n\"rules\": [\n  {rules}\n]"));
     let typical = |typical: &str| file(&format!("{labels},\n\"typical\": [\n  {typical}\n]"));

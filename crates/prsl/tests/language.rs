@@ -1,4 +1,4 @@
-//! The rule language: what it accepts, what it refuses and in which words, and that it reads back what it prints.
+//! The rule language: accepted and refused texts, error messages, and printed models that read back unchanged.
 
 use prsl::lint::Diagnostics;
 use prsl::model::{Atom, Inhibition};
@@ -23,7 +23,7 @@ fn diagnostics(text: &str) -> Diagnostics {
     }
 }
 
-/// Both texts say the same, node for node.
+/// Checks that both texts are the same formula, node for node.
 #[track_caller]
 fn same(a: &str, b: &str) {
     assert_eq!(model(&format!("rule 0.7: {a}")), model(&format!("rule 0.7: {b}")), "{a}  /  {b}");
@@ -56,7 +56,7 @@ expect standing, high => overhead > 0.6       # a unit test of the rule base
 }
 
 #[test]
-fn a_rule_that_learning_leaves_alone_says_so() {
+fn fixed_rules_are_printed_as_fixed() {
     let text = "\
 label a
 label \"fixed\"
@@ -74,7 +74,7 @@ fixed noisy_or 0.9: a 0.1, \"fixed\"=no 0.2
     );
     let is_fixed = |model: &Model| model.rules().iter().map(Rule::is_fixed).collect::<Vec<_>>();
     assert_eq!(is_fixed(&model), [true, false, true]);
-    // Labels may come and go.
+    // Rules stay fixed if labels are added or removed.
     let edited = model.edit().binary_label("new").rule("new", 0.6).build().unwrap();
     assert_eq!(is_fixed(&edited), [true, false, true, false]);
     assert_eq!(is_fixed(&model.without_calibrators()), [true, false, true]);
@@ -170,7 +170,7 @@ expect => mpe klein, "tab\there"
 }
 
 #[test]
-fn bare_names_are_refused_where_they_could_mean_two_things() {
+fn ambiguous_bare_names_are_refused() {
     let labels = "label a: x, y\nlabel b: x, z\nlabel y\nlabel c: p, q\n";
     let text = format!("{labels}rule 1: x\nrule 1: y\nrule 1: c\nrule 1: z\n");
     insta::assert_snapshot!(diagnostics(&text).render("ambiguous.prsl"));
@@ -231,7 +231,7 @@ fn depth_is_limited_without_recursion() {
         let open = format!("{LABELS}rule 1: {}", "at_most 1 of {".repeat(n));
         assert!(diagnostics(&open).list()[0].message.contains("256"));
     }
-    // Wide is not deep.
+    // A wide formula is not deep.
     let wide = format!("{LABELS}rule 1: {}alarm", "alarm & ".repeat(100_000));
     assert!(Model::parse(&wide).is_ok());
 }
@@ -252,7 +252,7 @@ fn formatting_keeps_comments_and_is_idempotent() {
 }
 
 #[test]
-fn the_builder_says_what_is_wrong() {
+fn the_builder_reports_errors() {
     let base = || Model::builder().label("weather", ["sun", "rain"]).label("ground", ["dry", "wet"]);
     let wrong = [
         base().rule("wet <- rian", 0.9).build(),
@@ -281,7 +281,7 @@ fn the_builder_says_what_is_wrong() {
 }
 
 #[test]
-fn a_rule_with_a_category_that_there_is_not_is_an_error() {
+fn a_rule_with_an_unknown_category_is_an_error() {
     let [label, nowhere] = [0, 7].map(prsl::LabelId::new);
     let category = prsl::CategoryId::new(5);
     let base = || Model::builder().label("weather", ["sun", "rain"]);
@@ -317,7 +317,7 @@ fn a_model_that_prints_as_too_large_a_text_is_an_error() {
 }
 
 #[test]
-fn expectations_are_about_formulas_too() {
+fn expectations_accept_formulas() {
     let text = "\
 expect alarm => (alarm & bent) > 0.5
 expect => alarm & bent | !gait <= 0.25
@@ -336,7 +336,7 @@ expect => (alarm) < 0.5
 }
 
 #[test]
-fn a_continued_line_may_begin_with_what_resembles_a_keyword() {
+fn a_continued_line_may_begin_with_a_name_like_a_keyword() {
     let labels = "label rule3\nlabel labels\nlabel a\n";
     let rules = [
         "rule 0.9: a and\n  rule3=yes",

@@ -1,4 +1,4 @@
-//! What the checks find, in which words, and that brute force agrees with every one of them.
+//! Findings of the checks and their wording. Brute force agrees with all of them.
 
 mod models;
 
@@ -287,7 +287,7 @@ fn large_models_are_checked() {
     assert!(findings.iter().any(Finding::counts), "some of so many rules repeat each other");
 }
 
-/// Parities of neighbors on a ladder of this many rungs and rails: an odd number of them is to be odd, which cannot be.
+/// Parities of neighbors on a ladder. An odd number of them must be odd, which is impossible.
 fn contradictory_parities(n_rungs: usize, n_rails: usize) -> String {
     let across = |rung: usize, rail: usize| format!("a{rung}_{rail}");
     let along = |rung: usize, rail: usize| format!("b{rung}_{rail}");
@@ -473,7 +473,7 @@ impl Oracle<'_> {
     }
 }
 
-/// Weight 0; a formula's or noisy-or's silence is never so near to 0 or 1 in these tests that it rounds there.
+/// Whether a rule gives an assignment the weight 0. In these tests, no silence rounds to 0 or 1.
 fn excludes(rule: &Rule, assignment: &[usize]) -> bool {
     (rule.probability() == 0.0 || rule.probability() == 1.0)
         && rule.weight(&Assignment::from_indices(assignment)) == 0.0
@@ -483,7 +483,7 @@ fn is_hard(rule: &Rule) -> bool {
     rule.probability() == 0.0 || rule.probability() == 1.0
 }
 
-/// Q(y): what is left of the weight if the rule is given up.
+/// Q(y), the silence of a rule.
 fn silence(rule: &Rule, assignment: &[usize]) -> f64 {
     rule.clone().with_probability(0.0).weight(&Assignment::from_indices(assignment))
 }

@@ -1,4 +1,4 @@
-//! Loopy propagation: exact on trees, sound and reproducible elsewhere, the authors' numbers with the authors' settings.
+//! Loopy propagation is exact on trees and reproducible everywhere. The authors' settings give the authors' numbers.
 
 use proptest::prelude::*;
 use prsl::infer::{Decoded, Enumeration, LoopySettings, Schedule, Stopped};
@@ -11,12 +11,12 @@ fn many(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Until nothing moves but the last bits.
+/// Settings that run until only the last bits change.
 fn to_the_end(schedule: Schedule, merge: bool) -> LoopySettings {
     LoopySettings { schedule, merge, tolerance: 1e-14, max_sweeps: 100, ..LoopySettings::default() }
 }
 
-/// Of categories within 1e-9 of the best the first is taken, label by label.
+/// Tolerance of log weights. Each label takes the first category within 1e-9 of its best one.
 const TIES: f64 = 1e-8;
 
 const SCHEDULES: [Schedule; 3] = [Schedule::Sequential, Schedule::Flooding, Schedule::Residual];
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_bits_whatever_the_neighbors_and_threads((model, rows) in small_model()) {
+    fn bits_do_not_depend_on_the_batch_or_threads((model, rows) in small_model()) {
         let order = [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 1, 1, 2, 0, 0, 2];
         let rows = repeated(&model, &rows, &order);
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
@@ -197,7 +197,7 @@ fn the_authors_settings_give_the_authors_numbers() {
 }
 
 #[test]
-fn the_default_settings_are_nearer_to_the_truth_than_the_authors() {
+fn default_settings_are_more_accurate_than_the_authors() {
     for prefix in ["small", "medium", "almostLarge"] {
         let (mut ours, mut theirs) = (0.0, 0.0);
         for golden in golden(prefix) {
@@ -222,7 +222,7 @@ fn assert_agreement_is_exact(model: &Model, evidence: &Evidence) {
 }
 
 #[test]
-fn two_implications_are_no_circle_once_merged() {
+fn merged_implications_form_no_cycle() {
     let ring = Model::parse("label a\nlabel b\nrule 1: a -> b\nrule 1: b -> a").unwrap();
     let both = Model::parse("label a\nlabel b\nrule 1: a <-> b").unwrap();
     let evidence = Evidence::new().belief("a", [0.4, 0.6]).belief("b", [0.4, 0.6]);
@@ -235,13 +235,16 @@ fn two_implications_are_no_circle_once_merged() {
     }
     assert!(close(merged.log_evidence(), 0.52f64.ln(), EXACT));
     assert_agreement_is_exact(&ring, &evidence);
-    let apart = LoopySettings { merge: false, ..LoopySettings::default() };
-    let circle = Loopy::compile_with(&ring, apart).unwrap().infer(&evidence).unwrap();
-    assert!(marginal(&circle, "a", &ring)[1] > 0.9, "without merging evidence goes round in the circle");
+    let unmerged = LoopySettings { merge: false, ..LoopySettings::default() };
+    let cyclic = Loopy::compile_with(&ring, unmerged).unwrap().infer(&evidence).unwrap();
+    assert!(
+        marginal(&cyclic, "a", &ring)[1] > 0.9,
+        "without merging, the cycle counts evidence more than once"
+    );
 }
 
 #[test]
-fn a_rule_joins_the_rule_that_speaks_about_all_its_labels() {
+fn a_rule_joins_the_rule_that_contains_all_its_labels() {
     let text = "label a\nlabel b\nlabel c\nrule 0.9: exactly 1 of {a, b, c}\nrule 0.8: a -> b\nrule 0.7: c\nrule 0.6: b <-> c";
     let model = Model::parse(text).unwrap();
     let evidence = Evidence::new().belief("a", [0.3, 0.7]).belief("b", [0.6, 0.4]);
@@ -263,7 +266,7 @@ fn a_thousand_rules_on_one_label() {
     let mut rows = BeliefMatrix::new(&model);
     rows.push(&[Some(0.2), Some(0.3), Some(0.5), Some(0.5), Some(0.5)], Normalize::Never).unwrap();
     let exact = Enumeration::compile(&model).unwrap().infer_batch(&rows).unwrap();
-    // Two-label rules of the same labels are circles unless they are merged.
+    // Rules over the same two labels form cycles unless they are merged.
     let tree = Model::parse(&text.replace("z | b", "z")).unwrap();
     let exact_tree = Enumeration::compile(&tree).unwrap().infer_batch(&rows).unwrap();
     for schedule in SCHEDULES {
@@ -301,7 +304,7 @@ fn wide_rules_are_cheap() {
             (0..100).flat_map(|l| [None, Some(0.02 + 0.01 * f64::from((l * 7 + row) % 5))]).collect();
         rows.push(&cells, Normalize::Never).unwrap();
     }
-    // One circle: the two rules share forty labels.
+    // The two rules share forty labels, which forms cycles.
     let exact = JunctionTree::compile(&model).unwrap().infer_batch(&rows).unwrap();
     let engine = Loopy::compile(&model).unwrap();
     let actual = engine.infer_batch(&rows).unwrap();
@@ -345,7 +348,7 @@ fn wide_noisy_or_rules_find_the_best_explanation() {
 
 #[test]
 fn tiny_beliefs_do_not_underflow() {
-    // The rows contradict the rules more strongly than a number can hold.
+    // The rows contradict the rules so strongly that weights underflow.
     let mut text = "label a\n".to_owned();
     for index in 0..6 {
         text += &format!("label b{index}\nrule 1: a <-> b{index}\n");
@@ -399,7 +402,7 @@ fn an_impossible_row_is_an_answer_for_that_row_alone() {
 }
 
 #[test]
-fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
+fn rows_that_do_not_converge_are_retried_and_reported() {
     let (model, rows) = simulated(30, 30, 200, 7);
     let short = LoopySettings { max_sweeps: 6, ..LoopySettings::default() };
     let engine = Loopy::compile_with(&model, short).unwrap();
@@ -430,7 +433,7 @@ fn rows_that_do_not_come_to_rest_are_tried_again_and_say_so() {
 }
 
 #[test]
-fn explanations_end_by_their_own_limit_and_leave_marginals_alone() {
+fn assignments_have_their_own_sweep_limit() {
     let (model, rows) = simulated(30, 30, 100, 7);
     let compile = |assignment_sweeps| {
         Loopy::compile_with(&model, LoopySettings { assignment_sweeps, ..LoopySettings::default() }).unwrap()

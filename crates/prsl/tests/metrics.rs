@@ -1,4 +1,4 @@
-//! Scores agree with their definitions, written out once more over all assignments.
+//! Scores agree with their definitions, implemented again as sums over all assignments.
 
 use proptest::prelude::*;
 use prsl::infer::{Enumeration, RankedAssignments};
@@ -24,7 +24,7 @@ fn many(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Truths with gaps: fully, partly and not known rows.
+/// Truths of completely known, partly known and unknown rows.
 fn random_truths(model: &Model, n_rows: usize, seed: u64) -> Vec<Truth> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let row = |row: usize| {
@@ -35,7 +35,7 @@ fn random_truths(model: &Model, n_rows: usize, seed: u64) -> Vec<Truth> {
     (0..n_rows).map(row).collect()
 }
 
-/// What all assignments say about some rows.
+/// Answers for some rows, computed from all assignments.
 struct Answers {
     posteriors: Posteriors,
     best: Vec<Option<MostProbable>>,
@@ -64,7 +64,7 @@ impl Answers {
     }
 }
 
-/// ln of the share of the weight of the assignments that agree with what is known.
+/// The log of the weight share of the assignments that agree with the known truths.
 fn joint(model: &Model, row: &Row<'_>, truth: &Truth) -> Option<f64> {
     let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
     let assignments = (0..sizes.iter().product()).map(|mut index: usize| {
@@ -94,7 +94,7 @@ fn log_sum_exp(terms: &[f64]) -> f64 {
     largest + terms.iter().map(|term| (term - largest).exp()).sum::<f64>().ln()
 }
 
-/// A known cell: label, truth, marginal (of zeros where nothing is possible).
+/// A known cell: label, truth and marginal. The marginal is all 0 if the row is impossible.
 struct Known {
     label: usize,
     truth: usize,
@@ -109,7 +109,7 @@ impl Known {
     }
 }
 
-/// The definitions, literally.
+/// The scores by their definitions.
 fn expected(model: &Model, answers: &Answers, truths: &[Truth]) -> [Option<f64>; 10] {
     let cells = |row: usize| -> Vec<Known> {
         let cell = |(label, truth): (LabelId, CategoryId)| {
@@ -256,11 +256,11 @@ proptest! {
     }
 
     #[test]
-    fn engines_that_suit_the_model_score_like_enumeration((model, rows) in small_model(), seed in any::<u64>()) {
+    fn chosen_engines_score_like_enumeration((model, rows) in small_model(), seed in any::<u64>()) {
         let truths = random_truths(&model, rows.n_rows(), seed);
         let answers = Answers::new(&model, &rows, &truths).evaluate(&model, &truths).scores();
         let scores = Evaluation::of(&model, &rows, &truths)?.scores();
-        // Where probabilities tie, engines may choose differently, and marginals agree to 1e-12 but not their logarithms.
+        // With ties, engines may choose differently. Marginals agree to 1e-12, but their logarithms may not.
         for metric in [Metric::MeanJointLogLikelihood, Metric::MedianJointLogLikelihood] {
             prop_assert!(agree(scores.get(metric), answers.get(metric)), "{metric:?}");
         }
@@ -382,7 +382,7 @@ fn loopy_propagation_has_no_joint_log_likelihood() {
 }
 
 #[test]
-fn intervals_hold_what_theory_says_and_repeat() {
+fn bootstrap_intervals_agree_with_theory_and_are_reproducible() {
     let (model, rows) = simulated(5, 5, 400, 3);
     let truths = random_truths(&model, 400, 3);
     let evaluation = Evaluation::of(&model, &rows, &truths).expect("small");
@@ -404,7 +404,7 @@ fn intervals_hold_what_theory_says_and_repeat() {
 }
 
 #[test]
-fn rows_come_in_any_number_of_parts() {
+fn rows_can_be_added_in_parts() {
     let (model, rows) = simulated(5, 5, 30, 4);
     let truths = random_truths(&model, 30, 4);
     let whole = Evaluation::of(&model, &rows, &truths).expect("small").scores();
@@ -491,7 +491,7 @@ fn label_wise_log_likelihoods_do_not_underflow() {
     rows.push_evidence(&Evidence::new().belief("a", [1e-200]).belief("b", [0.5])).expect("valid");
     let scores =
         Evaluation::of(&model, &rows, &[Truth::from_indices([Some(0), Some(0)])]).expect("small").scores();
-    // Without the factor 1e-400, P(a, b) has 0.9 · 0.5 and all of Z is 0.9, of b = yes half of it.
+    // Without the factor 1e-400, P(a, b) is 0.9 · 0.5, Z is 0.9, and half of Z has b = yes.
     let label = -400.0 * 10_f64.ln() + (0.5_f64 / 0.9).ln() + 0.5_f64.ln();
     let joint = -400.0 * 10_f64.ln() + 0.5_f64.ln();
     let found = [Metric::MeanLabelLogLikelihood, Metric::MeanJointLogLikelihood]

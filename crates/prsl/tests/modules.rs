@@ -1,8 +1,8 @@
 //! The modules of the library form no cycle: each uses only modules that can be understood before it.
 //!
-//! Every top-level module is a node of the graph, and so is every child of `infer`. Edges are the paths of `use` declarations and
-//! the paths in the code that begin with `crate`, `super` or `self`. Tests and comments do not count. A name that `lib.rs` or
-//! `infer/mod.rs` re-exports stands for the module that it comes from.
+//! Every top-level module is a node of the graph, and so is every child of `infer`. Edges are the paths of `use`
+//! declarations, and the paths in the code that begin with `crate`, `super` or `self`. Tests and comments do not
+//! count. A name that `lib.rs` or `infer/mod.rs` re-exports stands for the module that defines it.
 //!
 //! Run it with `--nocapture` to see the modules in order of dependency.
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fs;
 use std::path::Path;
 
-/// Modules whose children are nodes of their own.
+/// Modules whose children are separate nodes.
 const SPLIT: [&str; 1] = ["infer"];
 
 /// A node of the graph, such as `["model"]` or `["infer", "loopy"]`.
@@ -59,10 +59,10 @@ fn sources() -> Vec<(String, String)> {
     files
 }
 
-/// Which modules use which, and where.
+/// The graph of modules.
 struct Graph {
     modules: BTreeSet<Module>,
-    /// For each pair of modules the places at which the first uses the second.
+    /// For each pair of modules, the lines in which the first uses the second.
     uses: BTreeMap<(Module, Module), Vec<String>>,
 }
 
@@ -73,7 +73,7 @@ impl Graph {
         let known: BTreeSet<Module> = files.iter().map(|file| file.module.clone()).collect();
         let exports = exports(&files, &known);
         let mut graph = Self { modules: BTreeSet::new(), uses: BTreeMap::new() };
-        // The root re-exports everything, and nothing depends on it but by name.
+        // The root is not a node. It re-exports names, which are resolved to their modules.
         for file in files.iter().filter(|file| !file.module.is_empty()) {
             let from = node(&file.module, &known);
             graph.modules.insert(from.clone());
@@ -443,7 +443,7 @@ fn graph(files: &[(&str, &str)]) -> Graph {
 }
 
 #[test]
-fn a_made_up_cycle_is_found() {
+fn an_artificial_cycle_is_found() {
     let cyclic = graph(&[
         ("lib.rs", "mod a; mod b; mod c; pub use c::Thing;"),
         ("a.rs", "use std::fmt;\nuse crate::b::{\n    self,\n    deep::{One, Two as Other},\n};"),
@@ -495,7 +495,7 @@ mod more { fn g() { crate::a::f() } }
 }
 
 #[test]
-fn children_of_infer_are_modules_of_their_own() {
+fn children_of_infer_are_separate_nodes() {
     let split = graph(&[
         ("lib.rs", "mod infer; mod x;"),
         ("infer/mod.rs", "mod tree;\nmod table;\npub use tree::Tree;"),

@@ -1,7 +1,7 @@
-//! The public items of the library, kept as a snapshot so that every change of the surface is reviewed.
+//! A snapshot of the public items of the library, so that every change of the interface is reviewed.
 //!
-//! The test reads the sources. It lists the names at the crate's root and in each public module, and for every public type its
-//! fields or variants and its methods.
+//! The test reads the sources. It lists the names at the crate's root and in each public module. For every public
+//! type it lists the fields or variants, and the methods.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The README shows what the crate page shows, and the crate page's example is a doc test.
+//! The example of the README equals that of the crate page, which is a doc test.
 
 use prsl::Document;
 

@@ -1,4 +1,4 @@
-//! Joint samples have the distribution that enumeration says, and never anything impossible.
+//! Joint samples have the distribution of enumeration, and no sample is impossible.
 
 use std::collections::HashMap;
 
@@ -47,14 +47,14 @@ fn surprise(samples: &Samples, expected: &HashMap<Assignment, f64>) -> f64 {
         }
     }
     if rare[1] > 0.0 {
-        // Nearly nothing is expected: one of it is no surprise.
+        // At least one rare sample is expected, so that a single one is no surprise.
         add(rare[0], rare[1].max(1.0));
     }
     let freedom: f64 = f64::max(n_cells - 1.0, 1.0);
     (statistic - freedom) / (2.0 * freedom).sqrt()
 }
 
-/// Below this for some hundred fixed seeds; χ² has a longer tail than a normal distribution.
+/// Maximum surprise, which some hundred fixed seeds do not exceed. χ² has a longer tail than a normal distribution.
 const SURPRISED: f64 = 8.0;
 
 fn draws(n_samples: usize, seed: u64) -> Sampling {
@@ -130,7 +130,7 @@ fn wide(seed: u64) -> (Model, BeliefMatrix) {
 }
 
 #[test]
-fn a_wrong_distribution_would_be_noticed() {
+fn the_test_detects_a_wrong_distribution() {
     let model = Model::parse("label a: x, y\nlabel b: x, y\nlabel c: x, y\nrule 0.6: a=x <-> b=x").unwrap();
     let row = model.row(&Evidence::new()).unwrap();
     let expected = distribution(&model, &row);
@@ -156,7 +156,7 @@ fn rows_whose_numbers_underflow_are_sampled_in_logarithms() {
 }
 
 #[test]
-fn models_without_anything_to_decide_are_sampled() {
+fn models_without_labels_are_sampled() {
     let empty = Model::builder().build().unwrap();
     let nothing = Evidence::new();
     let engine = JunctionTree::compile(&empty).unwrap();
@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(many(200))]
 
     #[test]
-    fn the_same_samples_whatever_the_parts_and_threads((model, rows) in small_model(), seed: u64, n in 0usize..12) {
+    fn samples_do_not_depend_on_parts_or_threads((model, rows) in small_model(), seed: u64, n in 0usize..12) {
         let mut repeated = BeliefMatrix::new(&model);
         for row in [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1] {
             let cells: Vec<Option<f64>> = rows.row(row).iter().copied().map(Some).collect();
@@ -230,13 +230,13 @@ proptest! {
                 prop_assert_eq!(&whole_gibbs[part.clone()], gibbs.sample_batch(&repeated.slice(part), &sampling)?);
             }
         }
-        // More samples begin with the fewer.
+        // The first samples do not depend on the number of samples.
         let more = exact.sample(&repeated.row(0), &draws(n + 20, seed)).map(|samples| samples[..n].to_vec());
         prop_assert_eq!(&whole[0], &as_in_batch(more));
     }
 }
 
-/// The distance in total variation of what was drawn from what is expected.
+/// The total variation distance between the samples and the expected distribution.
 fn distance(samples: &Samples, expected: &HashMap<Assignment, f64>) -> f64 {
     let counts = counts(samples);
     let share =
@@ -244,8 +244,8 @@ fn distance(samples: &Samples, expected: &HashMap<Assignment, f64>) -> f64 {
     expected.iter().map(|(assignment, probability)| (share(assignment) - probability).max(0.0)).sum()
 }
 
-/// Independent samples would be off by about √(cells / 2π n), which is 0.04 for 200 cells and these 20,000; samples
-/// of a chain that depend on each other are worth a fraction of that many.
+/// Maximum distance of Gibbs samples. Independent samples would have a distance of about √(cells / 2π n), which is
+/// 0.04 for 200 cells and 20,000 samples. Samples of a chain are dependent, so their effective number is smaller.
 const GIBBS: f64 = 0.08;
 
 fn gibbs_distance(model: &Model, row: &Row<'_>, seed: u64) -> f64 {
@@ -272,7 +272,7 @@ fn gibbs_samples_have_the_distribution_of_enumeration() {
 }
 
 #[test]
-fn gibbs_gets_across_hard_rules_that_bind_a_few_labels() {
+fn gibbs_crosses_hard_rules_between_small_groups_of_labels() {
     let labels = "label a prior 0.3\nlabel b prior 0.6\nlabel c prior 0.8\nlabel d: x, y, z prior 0.2, 0.3, 0.5\nlabel e\n";
     for rules in [
         "rule 1: a <-> b",
@@ -303,12 +303,12 @@ fn gibbs_samples_of_the_simulation_study_have_the_right_marginals() {
         }
         let worst =
             shares.iter().zip(exact.marginals(row).unwrap()).map(|(a, e)| (a - e).abs()).fold(0.0, f64::max);
-        // A standard error of 0.008 if the samples were independent; the worst of a hundred.
+        // The standard error would be 0.008 for independent samples. This is the worst of a hundred marginals.
         assert!(worst < 0.05, "off by {worst} in row {row}");
     }
 }
 
-/// Clauses over three of the labels each, all true for an assignment that nobody tells.
+/// Clauses over three labels each, all of them true for a hidden assignment.
 fn planted(n_labels: usize, n_clauses: usize, seed: u64) -> Model {
     use rand::seq::SliceRandom;
     use rand::{RngExt, SeedableRng};
@@ -330,7 +330,7 @@ fn planted(n_labels: usize, n_clauses: usize, seed: u64) -> Model {
 }
 
 #[test]
-fn gibbs_finds_a_start_where_hard_rules_leave_little() {
+fn gibbs_finds_an_initial_assignment_under_many_hard_rules() {
     for seed in 0..20 {
         let model = planted(50, 210, seed);
         let row = model.row(&Evidence::new()).unwrap();
@@ -341,7 +341,7 @@ fn gibbs_finds_a_start_where_hard_rules_leave_little() {
 }
 
 #[test]
-fn a_start_that_is_neither_found_nor_excluded_is_an_error() {
+fn an_undecided_initial_assignment_is_an_error() {
     let model = Model::parse(&pigeons(11)).unwrap();
     let row = model.row(&Evidence::new()).unwrap();
     let gibbs = Gibbs::compile(&model, GibbsSettings::default());

@@ -1,10 +1,10 @@
-//! Models drawn at random, as in the paper's simulation study.
+//! Random models as in the paper's simulation study.
 
 use prsl::simulate::Simulation;
 use prsl::{BeliefMatrix, Body, Error, Model, NoisyOr};
 use prsl_testkit::simulated;
 
-/// A number that changes with every bit of a model and its rows (FNV-1a).
+/// A hash of a model and its rows (FNV-1a).
 fn fingerprint((model, rows): &(Model, BeliefMatrix)) -> u64 {
     let numbers = rows.values().iter().flat_map(|value| value.to_bits().to_le_bytes());
     let bytes = model.to_string().into_bytes().into_iter().chain(numbers);
@@ -12,7 +12,7 @@ fn fingerprint((model, rows): &(Model, BeliefMatrix)) -> u64 {
 }
 
 #[test]
-fn the_same_models_as_ever() {
+fn seeds_give_the_same_models_as_before() {
     let (model, rows) = simulated(3, 2, 2, 7);
     insta::assert_snapshot!(format!("{model}\n{:?}\n{:?}", rows.row(0), rows.row(1)));
     let models = [simulated(10, 10, 5, 1), simulated(30, 30, 100, 2), simulated(1, 4, 3, 3)];
@@ -20,7 +20,7 @@ fn the_same_models_as_ever() {
 }
 
 #[test]
-fn what_is_drawn_has_the_distributions_of_the_paper() {
+fn drawn_models_have_the_distributions_of_the_paper() {
     let (model, rows) = Simulation { n_labels: 300, n_rules: 3000, n_rows: 200, seed: 4 }.draw().unwrap();
     let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
     assert!(sizes.iter().all(|size| (2..=4).contains(size)));
@@ -33,12 +33,13 @@ fn what_is_drawn_has_the_distributions_of_the_paper() {
         })
         .collect();
     assert!(bodies.iter().all(|body| (2..=5).contains(&body.inhibitions().len())));
-    // Some 10,500 inhibitions of mean 1/3 and second moment 1/6, whose standard errors are 0.0023 and 0.0019.
+    // About 10,500 inhibition probabilities of mean 1/3 and second moment 1/6. Their standard errors are 0.0023 and
+    // 0.0019.
     let q: Vec<f64> = bodies.iter().flat_map(|body| body.inhibitions()).map(|i| i.probability).collect();
     let mean = |power: i32| q.iter().map(|q| q.powi(power)).sum::<f64>() / q.len() as f64;
     assert!((mean(1) - 1.0 / 3.0).abs() < 0.01, "{}", mean(1));
     assert!((mean(2) - 1.0 / 6.0).abs() < 0.008, "{}", mean(2));
-    // A number of a uniform distribution over three categories has mean 1/3 and second moment 1/6, too.
+    // A component of a uniform distribution over three categories also has mean 1/3 and second moment 1/6.
     let ternary = model.label_ids().filter(|label| sizes[label.index()] == 3);
     let beliefs: Vec<f64> = ternary
         .flat_map(|label| (0..rows.n_rows()).map(move |row| (row, label)))
@@ -50,7 +51,7 @@ fn what_is_drawn_has_the_distributions_of_the_paper() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_refused() {
+fn models_above_the_limits_are_refused() {
     let of = |n_labels, n_rules, n_rows| Simulation { n_labels, n_rules, n_rows, seed: 1 }.draw();
     assert_eq!(of(0, 2, 1), Err(Error::NothingToSimulate { n_rules: 2 }));
     assert!(of(0, 0, 3).is_ok());

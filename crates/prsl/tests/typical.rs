@@ -1,4 +1,4 @@
-//! Typical combinations: every engine answers as enumeration does, whatever their weights.
+//! With typical combinations of any weight, every engine agrees with enumeration.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn many(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// A model with up to `n` combinations of any weight in place of its own.
+/// Replaces the combinations of a model by up to `n` combinations of any weight.
 fn with_combinations(model: &Model, n: usize, seed: u64) -> Model {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut chosen: HashMap<Vec<usize>, f64> = HashMap::new();
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn explanations_tell_what_enumeration_says((model, rows) in small_model(), n in 0usize..10, seed: u64) {
+    fn explanations_agree_with_enumeration((model, rows) in small_model(), n in 0usize..10, seed: u64) {
         let model = with_combinations(&model, n, seed);
         let oracle = Enumeration::compile(&model)?;
         let explanation = Explainer::compile(&model)?.explain(&rows.row(0))?;
@@ -290,10 +290,10 @@ fn samples_are_the_same_alone_in_parts_and_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_huge_weight_leaves_what_is_left_its_digits() {
+fn a_huge_weight_keeps_the_digits_of_other_assignments() {
     let text =
         "label a\nlabel b\nlabel c: x, y, z\nrule 0.9: a -> b\ntypical 1e17: a, b, x\ntypical 1e17: none";
-    assert!(Model::parse(text).is_err()); // c has to be named
+    assert!(Model::parse(text).is_err()); // c must be named
     let model = Model::parse(&text.replace("none", "z")).unwrap();
     let evidence = Evidence::new().belief("a", [0.999, 0.001]).belief("c", [0.5, 0.25, 0.25]);
     let (oracle, tree) = (Enumeration::compile(&model).unwrap(), JunctionTree::compile(&model).unwrap());
@@ -333,7 +333,7 @@ fn combinations_do_not_make_the_impossible_possible() {
     assert!(impossible(MaxProductTree::compile(&model).unwrap().best(&evidence).unwrap_err()));
     assert!(impossible(BranchAndBound::compile(&model).unwrap().best(&evidence).unwrap_err()));
     assert!(impossible(Enumeration::compile(&model).unwrap().infer(&evidence).unwrap_err()));
-    // Excluded by one rule alone: what is left is as if it had not been said.
+    // One rule excludes it, so the result is as if the combination were absent.
     let one = model.edit().remove_rule("both").build().unwrap();
     let posterior = one.infer(&Evidence::new().belief("a", [0.6, 0.4])).unwrap();
     assert!(close(posterior.log_evidence(), (0.5 * 0.4 + 0.5 + 1e9 * 0.4 * 0.5f64).ln(), 1e-9));
@@ -343,7 +343,7 @@ fn combinations_do_not_make_the_impossible_possible() {
 }
 
 #[test]
-fn a_search_that_is_stopped_still_tells_the_truth() {
+fn a_stopped_search_with_combinations_returns_a_valid_gap() {
     let (model, rows) = simulated(30, 60, 3, 5);
     let all = vec![0; model.labels().len()];
     let model = model.edit().add_typical(Combination::new(1e30, all.clone())).build().unwrap();
@@ -391,7 +391,7 @@ fn editing_keeps_replaces_and_refuses() {
 }
 
 #[test]
-fn the_language_says_what_is_wrong_with_a_combination() {
+fn errors_in_combinations_are_reported() {
     let text = "\
 label anger
 label joy
@@ -431,11 +431,11 @@ fn combinations_that_would_fill_the_memory_are_refused() {
 }
 
 #[test]
-fn a_combination_of_nothing_but_no_has_a_name() {
+fn the_combination_of_only_no_is_called_none() {
     let model = Model::parse("label a\nlabel b\ntypical 2: none").unwrap();
     assert_eq!(model.typical(), [Combination::new(2.0, vec![1, 1])]);
     assert_eq!(model.to_string(), "label a\nlabel b\n\ntypical 2: none\n");
-    // Where something is called so, it means that.
+    // If a label is called `none`, the word means the label.
     let model = Model::parse("label a\nlabel none\ntypical 2: none\ntypical 3: a=no").unwrap();
     assert_eq!(model.typical(), [Combination::new(2.0, vec![1, 0]), Combination::new(3.0, vec![1, 1])]);
     assert_eq!(Model::parse(&model.to_string()).unwrap(), model, "{model}");

@@ -1,10 +1,11 @@
 //! Simulated training and test data: moments in a warehouse, and the beliefs of three sensors.
 //!
-//! The truth: a worker has a gait if and only if the worker walks. Hands are rarely high in normal work and mostly high in overhead
-//! work, as the expert rules state. They do not state that hands are centered while walking, and rarely low in overhead work.
+//! The truth: a worker has a gait if and only if the worker walks. Hands are rarely high in normal work and mostly high
+//! in overhead work, as the expert rules state. No rule states that hands are centered while walking, and rarely low in
+//! overhead work.
 //!
-//! The sensors: each sometimes confuses two categories, with unchanged confidence. The sun
-//! dazzles the camera for a while, the wrist sensor slips down during a shift, and every sensor sometimes gives no belief.
+//! The sensors: each sometimes confuses two categories, with unchanged confidence. The sun sometimes dazzles the
+//! camera, the wrist sensor slips down during a shift, and every sensor sometimes gives no belief.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +29,7 @@ const CONFUSION: [&[&[f64]]; 3] = [
 ];
 /// Answers of the dazzled camera, for any truth.
 const GLARE: [f64; 3] = [0.3, 0.4, 0.3];
-/// Minimum and maximum log weight of each sensor's answer.
+/// Minimum and maximum log weight of each sensor's reported category.
 const SURENESS: [[f64; 2]; 3] = [[1.6, 4.0], [2.2, 5.0], [1.4, 3.6]];
 /// Half the width of the uniform noise on log weights.
 const NOISE: f64 = 0.6;
@@ -134,24 +135,24 @@ impl Warehouse {
 
     /// The belief of a sensor, if it gives one.
     fn sense(&mut self, label: usize) -> Option<Vec<u32>> {
-        let said = self.said(label);
+        let recognized = self.recognized(label);
         let [least, most] = SURENESS[label];
         let sureness = self.random.random_range(least..most);
         let noise = |_| self.random.random_range(-NOISE..NOISE);
         let mut scores: Vec<f64> = NAMES[label].iter().map(noise).collect();
-        scores[said] += sureness;
-        (self.silent[label] == 0).then(|| percents(&scores, said))
+        scores[recognized] += sureness;
+        (self.silent[label] == 0).then(|| percents(&scores, recognized))
     }
 
     /// The category that a sensor recognizes.
-    fn said(&mut self, label: usize) -> usize {
+    fn recognized(&mut self, label: usize) -> usize {
         let confusion = CONFUSION[label][self.truth[label]];
         match label {
             0 if self.dazzled > 0 => self.draw(&GLARE),
             2 => {
-                let said = self.draw(confusion);
+                let recognized = self.draw(confusion);
                 let slipped = SLIP * (self.row % SHIFT) as f64 / SHIFT as f64;
-                if self.random.random_bool(slipped) { (said + 1).min(2) } else { said }
+                if self.random.random_bool(slipped) { (recognized + 1).min(2) } else { recognized }
             }
             _ => self.draw(confusion),
         }
@@ -168,13 +169,13 @@ impl Warehouse {
     }
 }
 
-/// Scores as a belief in whole percents, none of them 0; the rounding difference goes to `said`.
-fn percents(scores: &[f64], said: usize) -> Vec<u32> {
+/// Converts scores to a belief in whole percents, none of them 0. The rounding difference is added to `recognized`.
+fn percents(scores: &[f64], recognized: usize) -> Vec<u32> {
     let sum: f64 = scores.iter().map(|score| score.exp()).sum();
     let mut percents: Vec<u32> =
         scores.iter().map(|score| (100.0 * score.exp() / sum).round().max(1.0) as u32).collect();
-    percents[said] = 0;
-    percents[said] = 100 - percents.iter().sum::<u32>();
+    percents[recognized] = 0;
+    percents[recognized] = 100 - percents.iter().sum::<u32>();
     percents
 }
 
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn sensors_are_surer_than_they_should_be() {
+    fn sensors_are_overconfident() {
         let moments = moments(1, N);
         for label in 0..3 {
             let favorites: Vec<f64> = moments
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn truths_are_as_the_experts_say_and_more() {
+    fn truths_follow_the_expert_rules_and_further_regularities() {
         let moments = moments(1, N);
         let share = |truth: fn(&[usize; 3]) -> bool, given: fn(&[usize; 3]) -> bool| {
             let given = moments.iter().map(|moment| &moment.truth).filter(|truth| given(truth));
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_have_the_columns_that_are_asked_for() {
+    fn tables_have_the_requested_columns() {
         let moments = moments(1, 5);
         assert!(beliefs(&moments, 0).starts_with("activity=walking,activity=normal,activity=overhead,feet="));
         assert!(beliefs(&moments, 1).starts_with("feet=gait,feet=standing,hands=high,"));

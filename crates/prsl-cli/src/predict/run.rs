@@ -47,7 +47,7 @@ pub struct Summary {
 /// Some rows, and the share of the table that has been read.
 type Read = prsl_data::Result<(BeliefMatrix, Option<f64>)>;
 
-/// Length of the queues of chunks: keeps all threads busy, and limits memory.
+/// Length of the queues of chunks. It keeps all threads busy and limits memory.
 const WAITING: usize = 2;
 
 impl Prediction<'_> {
@@ -113,8 +113,8 @@ fn write(mut writer: TableWriter, answers: &Receiver<Vec<Column>>) -> prsl_data:
     Ok(writer)
 }
 
-/// Minimum and maximum number of rows in a chunk. The maximum limits memory to a few megabytes, and lets the progress bar
-/// move.
+/// Minimum and maximum number of rows in a chunk. The maximum limits memory to a few megabytes and keeps the progress
+/// bar up to date.
 pub fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
     const CELLS: f64 = 300_000.0;
     const WORK: f64 = 1e9;

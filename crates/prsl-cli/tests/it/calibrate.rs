@@ -18,8 +18,8 @@ calibrate alarm temperature 3
 rule 0.9: high -> alarm
 ";
 
-/// A classifier that is right about the alarm less often than it thinks, one that mixes up two positions of the hands, and one
-/// that never sees a fire.
+/// Three classifiers: an overconfident one for the alarm, one that confuses two positions of the hands, and one that
+/// never detects a fire.
 fn tables() -> (String, String) {
     let mut beliefs = String::from("hands=high,hands=centered,hands=low,alarm,fire\n");
     let mut truths = String::from("fire,alarm,hands\n");
@@ -50,7 +50,7 @@ fn folder() -> Folder {
     Folder::new(&[("model.prsl", MODEL), ("beliefs.csv", &beliefs), ("truth.csv", &truths)])
 }
 
-/// The run, which has to have been successful, whatever it warned of.
+/// Checks that the run was successful, possibly with warnings.
 fn successful(run: Run) -> Run {
     assert_eq!(run.code, 0, "{run}");
     run
@@ -65,13 +65,13 @@ fn kinds(model: &Model) -> Vec<&'static str> {
 }
 
 #[test]
-fn every_label_gets_what_suits_it() {
+fn every_label_gets_the_best_calibrator() {
     let folder = folder();
     insta::assert_snapshot!(successful(
         folder.prsl("calibrate model.prsl beliefs.csv truth.csv -o calibrated.prsl")
     ));
     assert_eq!(kinds(&model(&folder, "calibrated.prsl")), ["dirichlet", "isotonic", "platt", "identity"]);
-    // Beliefs are taken raw, so calibrating again changes nothing.
+    // Calibrators are fitted to raw beliefs, so calibrating again gives the same model.
     successful(folder.prsl("calibrate calibrated.prsl beliefs.csv truth.csv -o again.prsl"));
     assert_eq!(folder.read("again.prsl"), folder.read("calibrated.prsl"));
     let run = folder.prsl("check calibrated.prsl");
@@ -102,7 +102,7 @@ fn some_labels_only() {
 }
 
 #[test]
-fn labels_that_nothing_is_known_of_stay_as_they_are() {
+fn labels_without_truths_keep_their_calibrators() {
     let folder = folder();
     let truths: String = std::iter::once("fire\n").chain(std::iter::repeat_n("no\n", 200)).collect();
     std::fs::write(folder.path("truth.csv"), truths).expect("a file");

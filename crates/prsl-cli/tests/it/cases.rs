@@ -1,4 +1,4 @@
-//! The cases of `tests/cases`, through `predict` and `explain`.
+//! Runs the cases of `tests/cases` with `predict` and `explain`.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -69,7 +69,7 @@ fn json_models_are_checked_like_text() {
 }
 
 #[test]
-fn what_is_not_decided_is_a_finding() {
+fn an_undecided_question_is_a_finding() {
     let hard = limits::clauses(300, 1278, "1");
     let run = Folder::new(&[("hard.prsl", &hard)]).prsl("check hard.prsl");
     assert_eq!(run.code, 1, "{run}");
@@ -91,7 +91,7 @@ fn an_empty_model_is_no_finding() {
 }
 
 #[test]
-fn memory_is_advised_only_where_it_is_the_limit() {
+fn more_memory_is_recommended_only_if_it_helps() {
     let labels: Vec<String> = (0..30).map(|label| format!("l{label}")).collect();
     let declared: String = labels.iter().map(|label| format!("label {label}\n")).collect();
     let pairs = labels.iter().enumerate().flat_map(|(index, a)| labels[..index].iter().map(move |b| (a, b)));

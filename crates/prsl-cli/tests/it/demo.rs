@@ -8,7 +8,7 @@ fn shows_what_rules_do() {
     insta::assert_snapshot!(folder.prsl("demo").done());
     assert_eq!(folder.read("demo/warehouse.prsl"), WAREHOUSE);
     insta::assert_snapshot!("demo_beliefs", folder.read("demo/beliefs.csv"));
-    // The commands that it shows do what it shows.
+    // The shown commands give the shown output.
     let run = folder.prsl("predict demo/warehouse.prsl demo/beliefs.csv");
     assert_eq!(run.stdout, folder.read("demo/predictions.csv"));
     assert!(run.stderr.starts_with("1 of 12 rows is impossible"), "{run}");
@@ -29,7 +29,7 @@ const FILES: [&str; 10] = [
 ];
 
 #[test]
-fn does_the_same_every_time() {
+fn output_is_reproducible() {
     let folder = Folder::new(&[]);
     let contents = |at: &str| FILES.map(|name| folder.read(&format!("{at}/{name}")));
     let shown = folder.prsl("demo").done().stdout;
@@ -41,7 +41,7 @@ fn does_the_same_every_time() {
     assert_eq!(contents("some/where/else"), before);
 }
 
-/// The commands that it shows, without the name of the program; a backslash at the end of a line goes on.
+/// The shown commands, without the name of the program. A backslash at the end of a line continues it.
 fn commands(shown: &str) -> Vec<String> {
     let shown = shown.replace("\\\n", " ");
     let command = |line: &str| line.trim_start_matches(['$', ' ']).strip_prefix("prsl ").map(str::to_owned);
@@ -56,7 +56,7 @@ fn every_command_that_it_shows_works() {
     assert_eq!(commands.len(), 11, "{commands:?}");
     for command in commands {
         let run = folder.prsl(&command);
-        // Only the row that cannot be is complained about.
+        // Only the impossible row causes a message.
         let is_fine = run.code == 0 || run.stderr.starts_with("1 of 12 rows is impossible");
         assert!(is_fine, "{run}");
     }
@@ -83,13 +83,13 @@ fn log_likelihood(folder: &Folder, model: &str) -> f64 {
 }
 
 #[test]
-fn what_was_learned_is_worth_something_on_other_rows() {
+fn learned_rules_improve_scores_on_test_rows() {
     let folder = Folder::new(&[]);
     let shown = folder.prsl("demo").done().stdout;
     let [rules, learned] =
         ["demo/warehouse.prsl", "demo/learned.prsl"].map(|model| log_likelihood(&folder, model));
     assert!(learned > rules + 0.2, "{learned} with what was learned, {rules} with the three rules");
-    // These are the numbers that it shows.
+    // The demo shows these numbers.
     for (line, value) in [("  with the three rules", rules), ("  with the learned rules", learned)] {
         let line = shown.lines().find(|shown| shown.starts_with(line)).expect("a line");
         assert!(line.ends_with(&format!("{value:.3}")), "{line}: {value}");
@@ -112,7 +112,7 @@ fn a_fifth_of_the_truths_to_learn_from_is_missing() {
 }
 
 #[test]
-fn a_late_label_is_answered_and_a_broken_camera_is_made_up_for() {
+fn a_new_label_is_predicted_and_rules_compensate_a_missing_camera() {
     let folder = Folder::new(&[]);
     let shown = folder.prsl("demo").done().stdout;
     assert!(folder.read("demo/strain.prsl").contains("rule 0.95: strain <-> overhead & high | normal & low"));
@@ -124,12 +124,12 @@ fn a_late_label_is_answered_and_a_broken_camera_is_made_up_for() {
     assert!(share("The prediction agrees with") > share("always answering `no`") + 5.0, "{shown}");
     assert!(share("  no camera, learned rules") > share("  no camera, no rules") + 20.0, "{shown}");
     assert!(share("  camera, learned rules") > share("  no camera, learned rules"), "{shown}");
-    // The camera's columns are not there.
+    // The columns of the camera are missing.
     assert!(folder.read("demo/tomorrow-without-camera.csv").starts_with("feet=gait,"));
 }
 
 #[test]
-fn does_not_write_over_changed_files() {
+fn changed_files_are_not_overwritten() {
     for name in FILES {
         let folder = Folder::new(&[]);
         folder.prsl("demo").done();
@@ -145,14 +145,14 @@ fn does_not_write_over_changed_files() {
 }
 
 #[test]
-fn the_suggested_rule_helps_where_it_is_said_to() {
+fn the_suggested_rule_helps_in_the_stated_rows() {
     let folder = Folder::new(&[]);
     let shown = folder.prsl("demo").done().stdout;
     let rule = shown.lines().find(|line| line.starts_with("  rule 0.9 hands_up")).expect("a suggested rule");
     let rows = shown.lines().find(|line| line.ends_with("the hands are not high.")).expect("rows");
     let rows = rows.trim_start_matches("In rows ").split(" of ").next().expect("numbers");
     std::fs::write(folder.path("demo/warehouse.prsl"), format!("{WAREHOUSE}{rule}\n")).expect("written");
-    // It goes with the other rules; only the answers of the paper are not the same any more.
+    // The rule is consistent with the others. Only the expectations from the paper no longer hold.
     let check = folder.prsl("check demo/warehouse.prsl");
     let findings = check.stdout.lines().filter(|line| line.contains('[') && !line.starts_with("note["));
     assert!(findings.clone().count() > 0, "{check}");

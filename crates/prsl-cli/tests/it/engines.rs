@@ -1,4 +1,4 @@
-//! `prsl predict` with other engines and other questions than those by default.
+//! `prsl predict` with other engines and queries than the default.
 
 use prsl::infer::Sampling;
 use prsl::{BeliefMatrix, CategoryId, Engines, Evidence, JunctionTree, Model};
@@ -7,7 +7,7 @@ use prsl_testkit::nearly_silent;
 use crate::predict::rounded;
 use crate::runner::{Folder, Run, WAREHOUSE};
 
-/// Evidence that goes round in a circle between two rules.
+/// Two rules that form a cycle.
 const CIRCLE: &str = "label a\nlabel b\nrule 1: a -> b\nrule 1: b -> a\n";
 
 fn circle() -> Folder {
@@ -25,7 +25,7 @@ fn told(name: &str, run: &Run) {
 }
 
 #[test]
-fn a_circle_is_exact_by_default() {
+fn a_cycle_is_exact_by_default() {
     let run = circle().prsl("predict circle.prsl b.csv").done();
     assert_eq!(format!("{:.4}", run.number(1, "a=yes")), "0.6923");
 }
@@ -40,27 +40,27 @@ fn verification_finds_the_error_of_loopy_propagation() {
 }
 
 #[test]
-fn verification_of_what_is_right() {
+fn verification_of_exact_answers() {
     told("verified_both", &mixed().prsl("predict warehouse.prsl b.csv --query both --verify 2 -o out.csv"));
     let loopy = "predict warehouse.prsl b.csv --query mpe --engine loopy --verify 2 --seed 3 -o out.csv";
     told("verified_loopy_mpe", &mixed().prsl(loopy));
 }
 
-/// A chain of labels with more assignments than anyone goes through; without circles even loopy propagation is exact.
+/// A chain of labels with too many assignments for enumeration. It has no cycle, so loopy propagation is exact too.
 fn chain() -> Folder {
     let labels: String = (0..20).map(|label| format!("label l{label}\n")).collect();
     let rules: String = (1..20).map(|label| format!("rule 0.8: l{} -> l{label}\n", label - 1)).collect();
     Folder::new(&[("chain.prsl", &(labels + &rules)), ("b.csv", "l0,l7\n0.9,0.2\n0.3,0.6\n")])
 }
 
-/// How far off the marginals are on average.
+/// The mean error of the marginals.
 fn average_error(run: &Run) -> f64 {
     let (_, rest) = run.stderr.split_once("a marginal is off by ").expect("an error");
     rest.split_once(" on average").expect("on average").0.parse().expect("a number")
 }
 
 #[test]
-fn verification_by_samples_where_nothing_else_is_more_exact() {
+fn verification_by_samples_if_no_exact_engine_is_affordable() {
     let folder = chain();
     for options in ["--engine loopy --memory 1", "--engine exact"] {
         let run = folder.prsl(&format!("predict chain.prsl b.csv --verify 2 -o out.csv {options}"));
@@ -86,7 +86,7 @@ fn verification_by_branch_and_bound() {
     }
 }
 
-/// Where every two labels should differ, some rules are broken whatever is best, and no bound knows that without a search.
+/// Every two labels should differ, so even the best assignment violates some rules. Only a search can prove this.
 #[test]
 fn assignments_without_a_search_have_a_gap() {
     let mut pairs: String = (0..12).map(|label| format!("label l{label}\n")).collect();
@@ -107,7 +107,7 @@ fn assignments_without_a_search_have_a_gap() {
     assert!(run.number(1, "log_weight") + run.number(1, "gap") >= best.number(1, "log_weight"));
 }
 
-/// Ten pigeons in nine holes: impossible, and too hard for a proof by the SAT solver's share of steps.
+/// Ten pigeons in nine holes: impossible, but the SAT solver has too few steps for a proof.
 fn pigeons() -> String {
     let mut text: String = (0..10).flat_map(|p| (0..9).map(move |h| format!("label p{p}_{h}\n"))).collect();
     for pigeon in 0..10 {
@@ -123,7 +123,7 @@ fn pigeons() -> String {
 }
 
 #[test]
-fn where_nothing_possible_was_found_there_is_no_assignment() {
+fn an_undecided_row_has_no_assignment() {
     let folder = Folder::new(&[("pigeons.prsl", &pigeons()), ("b.csv", "p0_0\n0.6\n")]);
     for engine in ["--memory 1 --time-limit 0", "--engine loopy"] {
         let run = folder.prsl(&format!("predict pigeons.prsl b.csv --query mpe {engine}"));
@@ -137,7 +137,7 @@ fn where_nothing_possible_was_found_there_is_no_assignment() {
 }
 
 #[test]
-fn an_assignment_that_the_clock_cut_short_says_so() {
+fn an_assignment_at_the_time_limit_has_its_own_status() {
     let mut pairs: String = (0..24).map(|label| format!("label l{label}\n")).collect();
     for b in 0..24 {
         (0..b).for_each(|a| pairs.push_str(&format!("rule 0.9: l{a} xor l{b}\n")));
@@ -151,7 +151,7 @@ fn an_assignment_that_the_clock_cut_short_says_so() {
     );
 }
 
-/// A model and rows, and memory for the plan that loses digits, with not a byte for the one that does not.
+/// A model, rows, and a memory limit that only the plan with signs fits, which loses digits.
 fn silent() -> (Folder, u64) {
     let with_memory = |seed: u64| {
         let (model, rows) = nearly_silent(seed, 5);
@@ -168,7 +168,7 @@ fn silent() -> (Folder, u64) {
 }
 
 #[test]
-fn exact_samples_are_refused_by_what_does_not_fit() {
+fn exact_samples_are_refused_if_the_tree_does_not_fit() {
     let (folder, memory) = silent();
     let run =
         folder.prsl(&format!("predict silent.prsl b.csv --query samples --engine exact --memory {memory}"));
@@ -180,7 +180,7 @@ fn exact_samples_are_refused_by_what_does_not_fit() {
 }
 
 #[test]
-fn rows_that_lost_digits_say_so() {
+fn imprecise_rows_have_their_own_status() {
     let (folder, memory) = silent();
     let run =
         folder.prsl(&format!("predict silent.prsl b.csv --query both --engine exact --memory {memory}"));
@@ -240,9 +240,9 @@ fn plans_are_explained() {
     assert_eq!(without_beliefs.stdout, with_beliefs.stdout);
 }
 
-/// No chunk has more than 8192 rows, and here are more than two of these.
+/// A table of more than two chunks. A chunk has at most 8192 rows.
 #[test]
-fn samples_are_the_same_whatever_the_chunks() {
+fn samples_do_not_depend_on_chunks() {
     const ROWS: usize = 20_000;
     let model = Model::parse(WAREHOUSE).expect("a model");
     let (mut beliefs, mut rows) = ("feet=gait\n".to_owned(), BeliefMatrix::new(&model));
@@ -268,7 +268,7 @@ fn samples_are_the_same_whatever_the_chunks() {
 }
 
 #[test]
-fn more_samples_begin_with_the_fewer() {
+fn the_first_samples_do_not_depend_on_their_number() {
     let folder = mixed();
     let samples = |options: &str| {
         folder.prsl(&format!("predict warehouse.prsl b.csv --query samples {options}")).done().stdout

@@ -1,4 +1,4 @@
-//! Everything that can go wrong, and how it is told.
+//! Error messages of all kinds.
 
 use crate::runner::{Folder, WAREHOUSE};
 

@@ -70,7 +70,7 @@ fn folder_of_first_row() -> Folder {
 }
 
 #[test]
-fn all_exact_engines_agree_and_loopy_leaves_out_what_it_cannot_know() {
+fn exact_engines_agree_and_loopy_has_no_joint_likelihood() {
     let folder = folder(TRUTH);
     let auto = json(&folder, "");
     for engine in ["exact", "enumeration"] {

@@ -32,7 +32,7 @@ fn an_impossible_row_says_which_rule_excludes_it() {
 }
 
 #[test]
-fn rows_that_are_not_there() {
+fn rows_that_do_not_exist() {
     let folder = Folder::warehouse();
     insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv --row 2"));
     insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv --row 0"));
@@ -40,7 +40,7 @@ fn rows_that_are_not_there() {
 }
 
 #[test]
-fn what_is_wrong_behind_the_row_does_not_matter() {
+fn errors_after_the_row_are_ignored() {
     let beliefs = format!("{BELIEFS}0.1,0.4,0.5,0.05,0.95,oops,0.3,0.2\n");
     let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("beliefs.csv", &beliefs)]);
     folder.prsl("explain warehouse.prsl beliefs.csv --row 1").done();

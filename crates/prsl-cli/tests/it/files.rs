@@ -1,4 +1,4 @@
-//! What is done to files: nothing that is read is lost, and nothing half done is left.
+//! Inputs are never lost, and no incomplete output remains.
 
 use std::fs;
 use std::io::Write;
@@ -22,7 +22,7 @@ fn same_file(output: &str, input: &str) -> String {
     format!("cannot write `{output}`: it is the same file as `{input}`, which is an input; name another file")
 }
 
-/// Commands that write, each with a place for the name of its output.
+/// Commands that write, each with a placeholder for the name of its output.
 const COMMANDS: [&str; 4] = [
     "export warehouse.prsl --to json -o",
     "plot warehouse.prsl --what graph -o",
@@ -128,7 +128,7 @@ fn formatting_changed_the_owner() {
     assert!(run.code == 3 && run.stderr.contains(complaint), "{run}");
     assert_eq!(folder.read("m.prsl"), untidy);
     assert_eq!(fs::metadata(folder.path("m.prsl")).expect("a file").uid(), 12_345);
-    // A group can be handed on.
+    // A group can be preserved.
     chown(folder.path("group.prsl"), None, Some(12_345)).expect("as before");
     folder.prsl("fmt --write group.prsl").done();
     assert_eq!(fs::metadata(folder.path("group.prsl")).expect("a file").gid(), 12_345);
@@ -160,7 +160,7 @@ fn a_killed_run_left_part_files_for_good() {
     child.kill().expect("a child of ours");
     child.wait().expect("a child of ours");
     assert_eq!(parts(&folder).len(), 1);
-    // What is not ours stays, whatever its name.
+    // Files of other programs stay.
     fs::create_dir(folder.path(".prsl-folder.part")).expect("a folder");
     folder.prsl("export warehouse.prsl --to json -o model.json").done();
     assert_eq!(parts(&folder), [".prsl-folder.part"]);

@@ -1,4 +1,4 @@
-//! Every help text, to be read critically.
+//! Snapshots of every help text.
 
 use crate::runner::Folder;
 

@@ -1,4 +1,4 @@
-//! The `prsl` command as its users meet it: arguments and files in, text, files and exit codes out.
+//! Tests of the `prsl` command: arguments and files in; text, files and exit codes out.
 
 mod calibrate;
 mod cases;

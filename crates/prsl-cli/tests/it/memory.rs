@@ -1,4 +1,4 @@
-//! `--memory`: the same option of every command that makes tables.
+//! `--memory`, which every command that creates tables has.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -56,18 +56,18 @@ fn learning_took_memory_beyond_any_limit() {
     let truth = header + &(row("yes") + &row("no")).repeat(30);
     let folder = Folder::new(&[("b.csv", &beliefs), ("t.csv", &truth)]);
     let learn = "learn b.csv t.csv --steps 20 -o out.prsl";
-    // Where sizes are tried, those that do not fit are left out.
+    // Candidate sizes that do not fit are skipped.
     let run = folder.prsl(&format!("{learn} --memory 1KiB"));
     assert!(run.code == 0 && run.stdout.contains("size before pruning: no new rules"), "{run}");
     insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 1KiB --rules 1")));
     insta::assert_snapshot!(folder.prsl(&format!("{learn} --memory 20KiB --rules 1 --width 4")));
 }
 
-/// What the command takes beside its tables: itself, the model and its rows.
+/// Memory of the command besides its tables: the program, the model and its rows.
 const BESIDE_TABLES: u64 = 50_000_000;
 
-/// Models whose tables take 100 to 200 MiB, of rows that need the logarithmic fallback and of rows that do not. The dense model
-/// and the grid have one plan, the noisy-or rules have one with signs and one without.
+/// Models whose tables take 100 to 200 MiB. Some rows need logarithms and others do not. The dense model and the grid
+/// have one plan; the noisy-or rules have one with signs and one without.
 #[test]
 fn workspaces_of_two_plans_and_several_lanes_took_several_times_the_limit() {
     for (name, model) in [

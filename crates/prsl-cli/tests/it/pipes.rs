@@ -1,4 +1,4 @@
-//! Readers that stop reading.
+//! Output to readers that stop reading.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::runner::{BELIEFS, Folder, WAREHOUSE};
 
 #[test]
-fn nobody_reads_at_all() {
+fn a_closed_pipe_is_no_error() {
     let folder = Folder::warehouse();
     for arguments in [
         "check warehouse.prsl",

@@ -28,7 +28,7 @@ fn every_figure_is_drawn_the_same_by_both_commands() {
         assert_eq!(svg, folder.read(&format!("figures/{what}.svg")));
         let printed = folder.prsl(&format!("plot warehouse.prsl {tables} --what {what} -o -")).done();
         assert_eq!(printed.stdout, svg);
-        // Tables that a figure has no use for do not disturb it.
+        // Tables that a figure does not need are ignored.
         let with_all =
             folder.prsl(&format!("plot warehouse.prsl beliefs.csv truth.csv --what {what} -o -")).done();
         assert_eq!(with_all.stdout, svg);
@@ -36,7 +36,7 @@ fn every_figure_is_drawn_the_same_by_both_commands() {
 }
 
 #[test]
-fn what_is_too_costly_is_left_out_or_refused() {
+fn costly_figures_are_omitted_or_refused() {
     let folder = folder();
     let run = folder.prsl("evaluate warehouse.prsl beliefs.csv truth.csv --memory 1 --plots figures");
     assert_eq!(run.code, 0, "{run}");

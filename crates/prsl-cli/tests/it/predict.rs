@@ -4,7 +4,7 @@ use prsl_data::{Cell, TableReader};
 
 use crate::runner::{BELIEFS, Folder, WAREHOUSE, cell};
 
-/// Rows of every kind: the worked example, gaps, an observed category, a contradiction.
+/// Rows of every kind: the worked example, missing values, an observed category, a contradiction.
 const MIXED: &str = "\
 activity,activity=walking,activity=normal,activity=overhead,gait,hands=high,hands=centered
 ,0.1,0.4,0.5,0.05,0.5,0.3
@@ -21,7 +21,7 @@ fn four_digits(run: &crate::runner::Run, columns: &[&str]) -> Vec<String> {
     columns.iter().map(|column| format!("{:.4}", run.number(1, column))).collect()
 }
 
-/// The text with six decimals of every number that has more: the last digits are the engine's affair.
+/// Rounds numbers to six decimals, because their last digits depend on the engine.
 pub fn rounded(text: &str) -> String {
     let round = |piece: &str| match piece.parse::<f64>() {
         Ok(number) if piece.len() > 8 => format!("{number:.6}"),
@@ -204,7 +204,7 @@ fn a_table_without_rows() {
 }
 
 #[test]
-fn many_rows_keep_their_order_whatever_the_threads() {
+fn rows_keep_their_order_on_any_number_of_threads() {
     let mut beliefs = "activity=walking,feet=gait,hands=high\n".to_owned();
     for row in 0..20_000 {
         let belief = f64::from(row % 1000 + 1) / 1001.0;
@@ -234,7 +234,7 @@ fn an_error_in_a_late_row_leaves_no_output() {
 }
 
 #[test]
-fn what_is_read_is_not_written_over() {
+fn inputs_are_not_overwritten() {
     let folder = Folder::warehouse();
     std::fs::write(folder.path("truth.csv"), "activity,feet,hands\noverhead,standing,high\n")
         .expect("a file");

@@ -1,4 +1,4 @@
-//! Runs the command in a folder of its own.
+//! Runs the command in a temporary folder.
 
 use std::fmt;
 use std::io::Write;
@@ -20,7 +20,7 @@ pub struct Folder {
     folder: TempDir,
 }
 
-/// What a run of the command left.
+/// The result of a run of the command.
 pub struct Run {
     command: String,
     /// The exit code.
@@ -81,12 +81,12 @@ impl Folder {
         self.prsl_with_input(arguments, b"")
     }
 
-    /// Runs `prsl` with something on standard input.
+    /// Runs `prsl` with this text on standard input.
     pub fn prsl_with_input(&self, arguments: &str, input: &[u8]) -> Run {
         let mut command = self.command(arguments);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the command starts");
-        // It may end before it has read everything.
+        // The command may end before it has read all input.
         let _ = child.stdin.take().expect("piped").write_all(input);
         let output = child.wait_with_output().expect("the command ends");
         Run {
@@ -99,7 +99,7 @@ impl Folder {
 }
 
 impl Run {
-    /// The run, which has to have been successful and quiet.
+    /// Checks that the run was successful and printed no messages.
     pub fn done(self) -> Run {
         assert_eq!((self.code, self.stderr.as_str()), (0, ""), "{self}");
         self

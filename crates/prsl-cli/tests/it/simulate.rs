@@ -29,14 +29,14 @@ fn a_folder_is_all_it_takes() {
     let folder = Folder::new(&[]);
     let run = folder.prsl("simulate -o simulated").done();
     insta::assert_snapshot!(run);
-    // What it suggests works.
+    // The suggested commands work.
     for command in run.stdout.lines().filter_map(|line| line.strip_prefix("  prsl ")) {
         folder.prsl(command).done();
     }
     let (expected, rows) = Simulation::default().draw().expect("the defaults can be");
     let model = model(&folder, "simulated");
     assert_eq!(model, expected);
-    // The numbers are the same; a reader divides by their sum, which may be off by rounding.
+    // Numbers are equal up to rounding, because a reader divides beliefs by their sum.
     for (read, drawn) in beliefs(&folder, "simulated", &model).values().iter().zip(rows.values()) {
         assert!((read - drawn).abs() <= f64::EPSILON, "{read} {drawn}");
     }
@@ -61,7 +61,7 @@ fn truths_are_samples_of_the_posterior() {
         let sample = samples.expect("drawn").expect("possible").swap_remove(0);
         assert_eq!(truth.assignment(), Some(sample));
     }
-    // The same again, elsewhere.
+    // A second run in another folder gives the same files.
     folder.prsl(&arguments.replace("study", "again")).done();
     for file in ["model.prsl", "beliefs.csv", "truth.csv"] {
         assert_eq!(folder.read(&format!("study/{file}")), folder.read(&format!("again/{file}")));
@@ -87,7 +87,7 @@ fn rows_that_the_rules_exclude_have_no_truth() {
 }
 
 #[test]
-fn does_not_write_over_files() {
+fn existing_files_are_not_overwritten() {
     let folder = Folder::new(&[]);
     folder.prsl("simulate --rows 2 --sample -o here").done();
     let before = folder.read("here/beliefs.csv");

@@ -1,4 +1,4 @@
-//! How tables are taken by every command that reads them.
+//! Reading of tables, for every command that reads them.
 
 use prsl::Model;
 
@@ -37,7 +37,7 @@ fn a_missing_truth_suggested_no() {
     told("missing_is_category", &folder.prsl("predict m.prsl n.csv --missing ?,no"));
 }
 
-/// Codes are as good as empty cells, in every command that reads tables.
+/// Listed codes are treated like empty cells in every command that reads tables.
 #[test]
 fn listed_codes_are_missing_in_every_command() {
     let (mut beliefs, mut truth) = ("alarm,fire\n".to_owned(), "alarm,fire\n".to_owned());
@@ -77,7 +77,7 @@ fn listed_codes_are_missing_in_every_command() {
 }
 
 #[test]
-fn weights_beyond_all_numbers_gave_nan_and_zeros_passed_without_a_word() {
+fn huge_weights_gave_nan_and_zero_weights_were_accepted() {
     let row = "0.7,0.4\n";
     let beliefs = format!("left,right\n{}", row.repeat(40));
     let truth = |weight: &str| format!("left,right,w\n{}", format!("yes,no,{weight}\nno,yes,1\n").repeat(20));
@@ -100,7 +100,7 @@ fn a_damaged_parquet_file_printed_a_panic() {
     let folder = Folder::new(&[("m.prsl", MODEL), ("b.csv", "alarm,fire\n0.5,0.5\n")]);
     folder.prsl("predict m.prsl b.csv -o b.parquet").done();
     let bytes = std::fs::read(folder.path("b.parquet")).expect("a file");
-    // Types of columns that nobody knows, in the description at the end, make the parquet library panic.
+    // Unknown column types in the metadata make the parquet library panic.
     let key = b"ARROW:schema";
     let start = bytes.windows(key.len()).position(|part| part == key).expect("its description") + key.len();
     let mut n_damaged = 0;

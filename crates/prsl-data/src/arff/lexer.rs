@@ -29,7 +29,8 @@ impl Token {
     }
 }
 
-/// Cuts a line into words: `,`, `{`, `}`, quoted text, and runs of anything else up to a blank, `,`, `{` or `}`.
+/// Splits a line into words: `,`, `{`, `}`, quoted text, and sequences of other characters up to a blank, `,`, `{` or
+/// `}`.
 pub(super) struct Lexer<'a> {
     chars: Peekable<Chars<'a>>,
     /// Whether a value may follow, and whether one must follow.
@@ -64,7 +65,7 @@ impl<'a> Lexer<'a> {
         Ok(Some(single))
     }
 
-    /// The next value or brace, with the commas between values checked and skipped. Blanks separate, too.
+    /// The next value or brace. Commas between values are checked and skipped. Blanks separate values too.
     pub(super) fn next_value(&mut self) -> Parsed<Option<Token>> {
         let mut token = self.next()?;
         if token == Some(Token::Comma) {
@@ -89,7 +90,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The next word as a name, which without quotes may contain commas and `}`.
+    /// The next word as a name. An unquoted name may contain commas and `}`.
     pub(super) fn next_name(&mut self) -> Parsed<Option<String>> {
         while self.chars.next_if(|char| is_blank(*char)).is_some() {}
         match self.chars.peek() {
@@ -99,7 +100,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Makes sure that nothing follows but blanks and a comment.
+    /// Checks that only blanks and a comment follow.
     pub(super) fn end(&mut self) -> Parsed<()> {
         self.next()?.map_or(Ok(()), |token| Err(token.unexpected()))
     }
@@ -125,7 +126,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What follows a backslash: `\n`, `\r`, `\t`, `\u0041`, or a character that stands for itself.
+    /// An escape sequence after its backslash: `\n`, `\r`, `\t`, `\u0041`, or any other character, which is kept.
     fn escape(&mut self) -> Parsed<char> {
         match self.chars.next().ok_or(ArffProblem::UnterminatedQuote)? {
             'n' => Ok('\n'),
@@ -136,7 +137,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Four hexadecimal digits, if there are.
+    /// Reads four hexadecimal digits, if they follow.
     fn code_point(&mut self) -> Option<char> {
         let mut ahead = self.chars.clone();
         let mut code = 0;

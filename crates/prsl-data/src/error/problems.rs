@@ -185,7 +185,7 @@ pub enum ColumnsProblem {
     Ambiguous {
         /// The column.
         column: String,
-        /// What it can mean.
+        /// Its possible meanings.
         meanings: Vec<String>,
     },
     /// Two columns that mean the same.
@@ -328,7 +328,7 @@ pub enum ArffProblem {
     BadNominal {
         /// The attribute.
         attribute: String,
-        /// What is wrong.
+        /// The problem.
         what: &'static str,
     },
     /// A quote is opened and not closed on the line.

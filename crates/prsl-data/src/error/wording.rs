@@ -48,13 +48,13 @@ pub(crate) fn listed(names: &[String], separator: &str) -> String {
 
 /// Columns with suggestions; only the first ones if there are many.
 pub(super) fn suggested(columns: &[(String, Option<String>)]) -> String {
-    const MOST: usize = 20;
+    const MAX_LISTED: usize = 20;
     let one = |(name, suggestion): &(String, Option<String>)| match suggestion {
         Some(suggestion) => format!("`{}` (did you mean `{}`?)", shown(name), shown(suggestion)),
         None => format!("`{}`", shown(name)),
     };
-    let names = columns.iter().take(MOST).map(one).collect::<Vec<_>>().join(", ");
-    match columns.len().saturating_sub(MOST) {
+    let names = columns.iter().take(MAX_LISTED).map(one).collect::<Vec<_>>().join(", ");
+    match columns.len().saturating_sub(MAX_LISTED) {
         0 => names,
         more => format!("{names} and {more} more"),
     }

@@ -1,4 +1,4 @@
-//! What an ARFF file may and may not look like.
+//! Accepted and refused ARFF files.
 
 use std::io::{self, Read};
 
@@ -53,7 +53,7 @@ fn dense_rows_hold_a_value_for_each_attribute() {
 }
 
 #[test]
-fn sparse_rows_hold_what_is_not_zero() {
+fn sparse_rows_contain_the_nonzero_values() {
     use ArffValue::{Missing, Nominal, Number};
     assert_eq!(
         rows(&format!("{HEADER}{{1 'so so', 2 word}}\n{{}}\n{{ 0 ? }}")).unwrap(),
@@ -66,7 +66,7 @@ fn sparse_rows_hold_what_is_not_zero() {
 }
 
 #[test]
-fn headers_that_make_no_sense_are_refused() {
+fn malformed_headers_are_refused() {
     assert_eq!(message(""), "`t.arff`, line 1: the file ends without @data");
     assert_eq!(message("@relation r\n@data\n"), "`t.arff`, line 2: @data without any @attribute before it");
     assert_eq!(
@@ -92,7 +92,7 @@ fn headers_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn rows_that_make_no_sense_are_refused() {
+fn malformed_rows_are_refused() {
     assert_eq!(in_data("1"), "`t.arff`, line 5: 1 values, expected 2, one for each attribute");
     assert_eq!(in_data("1,no,2"), "`t.arff`, line 5: 3 values, expected 2, one for each attribute");
     assert_eq!(in_data("x,no"), "`t.arff`, line 5: attribute `a`: `x` is not a number");

@@ -1,4 +1,4 @@
-//! What tables mean to a model: one test for each rule.
+//! The meaning of tables for a model, one test for each rule of it.
 
 use std::io;
 
@@ -196,7 +196,7 @@ fn latent_labels_can_be_observed_but_not_believed() {
 }
 
 #[test]
-fn empty_cells_share_what_is_left() {
+fn empty_cells_share_the_remaining_probability() {
     assert_eq!(
         rows("hands=high,hands=low\n0.5,\n0.5,0.25\n")[..],
         [[0.5, 0.25, 0.25, 0.1, 0.9], [0.5, 0.25, 0.25, 0.1, 0.9]]
@@ -224,7 +224,7 @@ fn beliefs_sum_to_one_or_are_normalized() {
 }
 
 #[test]
-fn what_is_no_belief_is_always_refused() {
+fn invalid_beliefs_are_always_refused() {
     for options in [STRICT, NORMALIZE] {
         let refused = |text: &str| read(&model(), csv(text), options).unwrap_err().to_string();
         assert_eq!(
@@ -274,7 +274,7 @@ fn errors_name_the_row_in_later_chunks() {
 }
 
 #[test]
-fn rows_are_those_of_the_core() {
+fn rows_equal_those_of_the_library() {
     let mut expected = BeliefMatrix::new(&model());
     expected.push(&[Some(0.5), None, None, Some(0.2), None, None, None], prsl::Normalize::Never).unwrap();
     assert_eq!(read(&model(), csv("high,alarm\n0.5,0.2\n"), STRICT).unwrap()[0], *expected.row(0));
@@ -302,7 +302,7 @@ fn truths_are_names_of_categories() {
 }
 
 #[test]
-fn yes_and_no_go_by_other_names_too() {
+fn yes_and_no_have_other_spellings() {
     let rows = truths("alarm\nyes\n1\ntrue\nTRUE\n1.0\nno\n0\nFalse\n", TruthOptions::default()).unwrap();
     let alarm: Vec<_> = rows.iter().map(|row| row.indices()[1].unwrap()).collect();
     assert_eq!(alarm, [0, 0, 0, 0, 0, 1, 1, 1]);
@@ -339,7 +339,7 @@ fn truths_need_labels_as_columns() {
 
 /// With and without normalization, from tables and from evidence.
 #[test]
-fn percent_values_became_1_in_silence() {
+fn percent_values_became_1_without_an_error() {
     for options in [STRICT, NORMALIZE] {
         let error = |text: &str| read(&model(), csv(text), options).unwrap_err().to_string();
         assert_eq!(
@@ -353,7 +353,7 @@ fn percent_values_became_1_in_silence() {
     }
     let evidence = Evidence::new().belief("alarm", [85.0]);
     assert!(model().row(&evidence).unwrap_err().to_string().contains("in percent"));
-    // What is given in full, or rounded, is as good as before.
+    // Complete and rounded beliefs are still accepted.
     let read = |text: &str| read(&model(), csv(text), NORMALIZE).unwrap();
     assert_eq!(read("alarm=yes,alarm=no\n75,25\n")[0][3..5], [0.75, 0.25]);
     assert_eq!(read("alarm\n1.0000001\n")[0][3..5], [1.0, 0.0]);
@@ -371,7 +371,7 @@ fn a_table_without_any_known_column_was_answered_from_priors() {
     }
     let error = truths("id\n1\n", TruthOptions { ignore_extra: true }).unwrap_err().to_string();
     assert!(error.contains("the model knows none of the columns, which are `id`;"), "{error}");
-    // A column of weights says nothing about labels.
+    // A column of weights is not a known label.
     let options = TruthOptions { ignore_extra: true };
     let error = TruthReader::weighted(&model(), csv("id,weight\n1,1\n"), options, "weight").unwrap_err();
     assert!(error.to_string().contains("none of the columns"), "{error}");
@@ -408,9 +408,9 @@ fn listed_codes_are_missing_values() {
     let mut reader =
         TruthReader::new(&model(), table("hands,alarm\nNA,1\nlow,?\n"), TruthOptions::default()).unwrap();
     assert_eq!(reader.next_chunk(10).unwrap().unwrap(), [[None, Some(0), None], [Some(2), None, None]]);
-    // What is not listed stays what it is.
+    // Codes that are not listed are not missing values.
     assert!(read(&model(), table("alarm\nna\n"), STRICT).is_err());
-    // Numbers of Parquet files are what they are written like.
+    // Numbers in Parquet files are compared by their spelling.
     let table = parquet("alarm", &[0.5, -999.0, f64::NAN]).with_missing(["NaN", "-999"]);
     let alarm: Vec<_> = read(&model(), table, STRICT).unwrap().iter().map(|row| row[3]).collect();
     assert_eq!(alarm, [0.5, 0.1, 0.1]);
@@ -427,7 +427,7 @@ fn a_category_cannot_stand_for_a_missing_value() {
 }
 
 #[test]
-fn readers_can_go_to_another_thread() {
+fn readers_can_move_to_another_thread() {
     fn is_send<T: Send>() {}
     is_send::<BeliefReader>();
     is_send::<TruthReader>();

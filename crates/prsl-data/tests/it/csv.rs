@@ -1,4 +1,4 @@
-//! What a CSV file may and may not look like.
+//! Accepted and refused CSV files.
 
 use std::io::{self, Read, Write};
 
@@ -133,7 +133,7 @@ fn endless_rows_are_refused() {
 }
 
 #[test]
-fn only_what_is_asked_for_is_read() {
+fn rows_are_read_on_demand() {
     struct Endless(std::sync::Arc<std::sync::atomic::AtomicUsize>);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -1,4 +1,4 @@
-//! Tests of the tables from outside, in one binary so that they link once.
+//! Tests of the public interface, in one binary so that they are linked once.
 
 mod arff;
 mod beliefs;

@@ -1,4 +1,4 @@
-//! Label files, and how they fit to ARFF files.
+//! Label files, and their match with ARFF files.
 
 use prsl_data::{ArffReader, ArffValue, Error, MulanDataset, MulanLabels, parse_mulan_labels};
 
@@ -23,7 +23,7 @@ fn nested_labels_keep_their_parent() {
 }
 
 #[test]
-fn label_files_that_make_no_sense_are_refused() {
+fn malformed_label_files_are_refused() {
     assert_eq!(
         xml_message(""),
         "`xml`, line 1: no label found, expected `labels` with `label` elements in it"

@@ -1,4 +1,4 @@
-//! What a Parquet file may hold.
+//! Accepted and refused Parquet files.
 
 use std::sync::Arc;
 

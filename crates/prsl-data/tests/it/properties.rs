@@ -1,4 +1,4 @@
-//! What holds for any table and any bytes.
+//! Properties of any table and any bytes.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use prsl_data::{
     parse_parquet,
 };
 
-/// So many cases, the same ones each time.
+/// The number of cases, with a fixed seed.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, rng_seed: RngSeed::Fixed(1), ..Default::default() }
 }
@@ -119,7 +119,7 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn what_is_written_is_read_again(table in table()) {
+    fn written_tables_read_back_unchanged(table in table()) {
         let folder = tempfile::tempdir().unwrap();
         for format in [Format::Csv, Format::Parquet] {
             let mut reader = TableReader::open(&table.write(&folder, format)).unwrap();
@@ -152,7 +152,7 @@ proptest! {
         }
     }
 
-    /// As far as the numbers that they are read as can tell them apart.
+    /// Integers in the range that `f64` represents exactly.
     #[test]
     fn integers_are_read_again(integers in vec(option::of(-(1i64 << 53)..=1 << 53), 0..20)) {
         let folder = tempfile::tempdir().unwrap();
@@ -262,7 +262,7 @@ proptest! {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Bytes replaced, bits turned over, and bytes cut out anywhere: an error, or a table, however little of it makes sense.
+    /// Bytes are replaced, bits flipped, and bytes removed anywhere. The result is an error or some table.
     #[test]
     fn no_damage_makes_the_parquet_reader_panic(
         table in table(),

@@ -1,4 +1,4 @@
-//! The real datasets, where they are at hand.
+//! The real datasets, if they are available.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What is written, and what is left behind when writing fails.
+//! Written files, and the state after a failed write.
 
 use std::fs;
 use std::io::{self, Write};
@@ -99,7 +99,7 @@ fn infinities_are_refused_where_they_cannot_be_written() {
 }
 
 #[test]
-fn a_broken_pipe_can_be_told_from_a_full_disk() {
+fn a_broken_pipe_is_distinguished_from_a_full_disk() {
     let fail = |kind| {
         let target = Target::Writer(Box::new(Broken(kind)), "out".into());
         let mut table = TableWriter::create(target, Format::Csv, &specs())?;
@@ -134,7 +134,7 @@ fn a_full_disk_names_the_file() {
 }
 
 #[test]
-fn a_file_is_complete_or_not_there() {
+fn a_file_is_complete_or_absent() {
     let folder = tempfile::tempdir().unwrap();
     let names =
         || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();

@@ -11,7 +11,7 @@ use crate::truth::Truth;
 /// The number of bins of [`CalibrationData::calibration_error`], which have equal width.
 pub const CALIBRATION_ERROR_BINS: usize = 15;
 
-/// Smaller probabilities of a true category count as this one in the log loss.
+/// Minimum probability of a true category in the log loss. Smaller ones count as this value.
 const IMPOSSIBLE: f64 = 1e-300;
 
 /// One row whose truth is known.
@@ -43,7 +43,7 @@ pub struct CalibrationData<'a> {
 }
 
 impl<'a> CalibrationData<'a> {
-    /// The beliefs of all rows one after the other, with a truth and optionally a weight for each row.
+    /// Creates the data from the beliefs of all rows one after the other, a truth for each row, and optional weights.
     pub fn new(
         n_categories: usize,
         beliefs: &'a [f64],
@@ -64,11 +64,13 @@ impl<'a> CalibrationData<'a> {
         Ok(Self { n_categories, rows })
     }
 
-    /// The beliefs of classifiers about one label, with the true categories and optionally a weight for each row.
+    /// Creates the data from the classifier's beliefs about one label, the true categories, and optional weights of
+    /// rows.
     ///
     /// Priors and observed categories are left out.
     ///
-    /// The matrix should hold raw beliefs, that is, be one of [`Model::without_calibrators`](crate::Model::without_calibrators).
+    /// The matrix should hold raw beliefs: create it with
+    /// [`Model::without_calibrators`](crate::Model::without_calibrators).
     pub fn of_label(
         rows: &'a BeliefMatrix,
         label: LabelId,
@@ -106,7 +108,7 @@ impl<'a> CalibrationData<'a> {
         counts
     }
 
-    /// The weighted mean log loss, 0 without rows. The probability of a true category counts as 1e-300 at least.
+    /// The weighted mean log loss; 0 without rows. Probabilities of true categories below 1e-300 count as 1e-300.
     pub fn log_loss(&self, calibrator: &dyn Calibrate) -> f64 {
         let mut out = vec![0.0; self.n_categories];
         let mut loss = 0.0;
@@ -117,7 +119,8 @@ impl<'a> CalibrationData<'a> {
         loss / self.weight().max(f64::MIN_POSITIVE)
     }
 
-    /// The expected calibration error: the weighted mean of |mean belief − frequency| over bins, averaged over categories.
+    /// The expected calibration error: the weighted mean of |mean belief − frequency| over bins, averaged over
+    /// categories.
     ///
     /// For labels of two categories it is that of the first category.
     pub fn calibration_error(&self, calibrator: &dyn Calibrate) -> f64 {

@@ -1,7 +1,7 @@
 //! Fits calibrators to rows of known truth, one label at a time.
 //!
-//! Every kind is regularized toward the identity. A few rows change little, and a label that is always or never true gets finite
-//! parameters. Without rows each kind is the identity.
+//! Every kind is regularized toward the identity. So a small number of rows changes little, and a label that is
+//! always or never true gets finite parameters. Without rows, each kind is the identity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,8 @@ use crate::distribution::softmax;
 use crate::error::{CalibrationProblem, Result};
 use crate::log_space::log_odds;
 
-/// The ridge penalty of slope and inverse temperature: RIDGE/2 · (distance from 1)² is added to the sum of the log losses.
+/// The ridge penalty of slope and inverse temperature, toward 1. RIDGE/2 · (distance from 1)² is added to the sum of
+/// the log losses.
 pub const RIDGE: f64 = 1.0;
 /// The ridge penalty of the intercept, toward 0.
 pub const INTERCEPT_RIDGE: f64 = 0.3;
@@ -31,7 +32,7 @@ pub const CONFUSION_ROWS: f64 = 1.0;
 /// The number of folds of the cross-validation of [`CalibrationMethod::Auto`].
 pub const FOLDS: usize = 5;
 
-/// The largest temperature that is fitted. The smallest is its inverse.
+/// Maximum fitted temperature. The minimum is its inverse.
 const MAX_TEMPERATURE: f64 = 100.0;
 /// The seed of the random folds.
 const SEED: u64 = 1;
@@ -154,7 +155,8 @@ fn auto(data: &CalibrationData<'_>) -> Result<Calibrator> {
     best.1.map_or(Ok(Calibrator::Identity), |method| Calibrator::fit(method, data))
 }
 
-/// The methods that are compared, those with few parameters first. For two categories, Dirichlet is the same as Platt scaling.
+/// The methods that are compared, by increasing number of parameters. For two categories, Dirichlet calibration is
+/// equivalent to Platt scaling.
 fn candidates(n_categories: usize) -> &'static [CalibrationMethod] {
     use CalibrationMethod::{Confusion, Dirichlet, Isotonic, Platt, Temperature};
     if n_categories == 2 {
@@ -164,7 +166,7 @@ fn candidates(n_categories: usize) -> &'static [CalibrationMethod] {
     }
 }
 
-/// For each fold the other rows, and its own.
+/// For each fold, the training rows and the held-out rows.
 fn folds<'a>(data: &CalibrationData<'a>) -> Vec<(CalibrationData<'a>, CalibrationData<'a>)> {
     let mut rows = data.rows.clone();
     rows.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
@@ -190,7 +192,8 @@ fn held_out_loss(
     Ok(sum / total)
 }
 
-/// Minimizes Σ w · −ln σ(± (slope · x + intercept)) + RIDGE/2 (slope − 1)² + INTERCEPT_RIDGE/2 intercept², x the log-odds of the smoothed belief.
+/// Minimizes Σ w · −ln σ(± (slope · x + intercept)) + RIDGE/2 (slope − 1)² + INTERCEPT_RIDGE/2 intercept². Here x is
+/// the log-odds of the smoothed belief.
 fn platt(rows: &[Row<'_>]) -> Calibrator {
     let odds: Vec<f64> = rows.iter().map(|row| log_odds(smooth(row.belief[0]))).collect();
     let [slope, intercept] = newton([1.0, 0.0], |&[slope, intercept]| {
@@ -217,8 +220,8 @@ fn platt(rows: &[Row<'_>]) -> Calibrator {
     Calibrator::Platt { slope, intercept }
 }
 
-/// Minimizes Σ w · −ln softmax(s ln b) + RIDGE/2 (s − 1)² over the inverse temperature s: convex in s, with the variance of
-/// ln b under the softmax as its second derivative.
+/// Minimizes Σ w · −ln softmax(s ln b) + RIDGE/2 (s − 1)² over the inverse temperature s. This is convex in s: the
+/// second derivative of a row's log loss is the variance of ln b under the softmax.
 fn temperature(rows: &[Row<'_>]) -> Calibrator {
     let logs: Vec<Vec<f64>> =
         rows.iter().map(|row| row.belief.iter().map(|&value| smooth(value).ln()).collect()).collect();
@@ -237,7 +240,7 @@ fn temperature(rows: &[Row<'_>]) -> Calibrator {
         }
         Curvature { value, gradient: [gradient], hessian: [[hessian]] }
     });
-    // The loss is convex: if the minimum lies outside the range, the nearest end is best.
+    // The loss is convex. So if the minimum is outside the range, the nearest end of the range is best.
     Calibrator::Temperature { temperature: 1.0 / inverse.clamp(1.0 / MAX_TEMPERATURE, MAX_TEMPERATURE) }
 }
 
@@ -292,8 +295,9 @@ fn dirichlet_row(parameters: &[f64], logs: &[f64], truth: usize, out: &mut [f64]
 
 /// The maximum a posteriori P(L | C) in the paper's network, where C is drawn from the belief and not observed.
 ///
-/// Expectation maximization: a row of truth m counts for column c in proportion to P(L = m | C = c) b(c). The first round starts from
-/// a uniform matrix and counts truths weighted by beliefs. The likelihood is concave, so that the result is the maximum.
+/// It is fitted by expectation maximization. A row of truth m counts for column c in proportion to P(L = m | C = c)
+/// b(c). The first iteration starts from a uniform matrix, so it counts truths weighted by beliefs. The likelihood is
+/// concave, so the result is the maximum.
 fn confusion(data: &CalibrationData<'_>) -> Result<Confusion> {
     const MAX_ROUNDS: usize = 200;
     const TOLERANCE: f64 = 1e-6;

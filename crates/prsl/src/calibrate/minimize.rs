@@ -1,6 +1,6 @@
-//! Minimizes smooth convex functions: Newton's method for a few variables, L-BFGS for many.
+//! Minimizes smooth convex functions: Newton's method for one or two variables, L-BFGS for many.
 
-/// The largest number of halvings of a step in the line search.
+/// Maximum number of halvings of a step in the line search.
 const MAX_HALVINGS: usize = 40;
 /// The Armijo constant: the share of the linear prediction by which a step must decrease the function.
 const ARMIJO: f64 = 1e-4;
@@ -57,8 +57,8 @@ fn solve<const N: usize>(mut a: [[f64; N]; N], mut b: [f64; N]) -> [f64; N] {
 
 /// The minimizer of a convex function of many variables. Its value is never above that of the start.
 ///
-/// `function` writes the gradient and returns the value. The search stops when all derivatives are within `tolerance`, or when a step
-/// gains nothing.
+/// `function` writes the gradient and returns the value. The search stops when all derivatives are within
+/// `tolerance`, or when a step does not decrease the value.
 pub(super) fn limited_memory_bfgs(
     mut at: Vec<f64>,
     tolerance: f64,

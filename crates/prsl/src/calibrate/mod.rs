@@ -1,4 +1,4 @@
-//! Calibration: calibrators fitted to rows of known truth, and how good they are.
+//! Calibration: fits calibrators to rows of known truth, and evaluates them.
 
 mod data;
 mod fit;

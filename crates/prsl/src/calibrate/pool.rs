@@ -1,6 +1,6 @@
 //! The pool adjacent violators algorithm, which fits isotonic calibrators.
 
-/// Observations that were pooled: their range of beliefs, hits and weight.
+/// Pooled observations: their range of beliefs, their hits and their total weight.
 #[derive(Clone, Copy)]
 struct Block {
     first: f64,
@@ -21,10 +21,10 @@ impl Block {
     }
 }
 
-/// The points of the nondecreasing map that is nearest to observations of (belief, whether it came true, weight).
+/// Fits a nondecreasing map by least squares to observations (belief, whether it was true, weight). Returns its points.
 ///
-/// Pool adjacent violators: neighbors are joined while a mean is not above the one before it. Pseudo-observations of weight `extra`,
-/// a hit at the lowest belief and a miss at the highest, keep every value away from 0 and 1.
+/// Neighboring blocks are joined while a mean is not above the previous one. Two pseudo-observations of weight `extra`
+/// keep every value away from 0 and 1: a hit at the lowest belief and a miss at the highest.
 pub(super) fn pool(mut observations: Vec<(f64, bool, f64)>, extra: f64) -> Vec<(f64, f64)> {
     observations.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (Some(&lowest), Some(&highest)) = (observations.first(), observations.last()) else {
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn made_up_rows_keep_values_inside() {
+    fn pseudo_observations_keep_values_away_from_0_and_1() {
         assert_eq!(pool(vec![(0.5, false, 8.0)], 1.0), [(0.5, 0.1)]);
         assert_eq!(pool(vec![(0.2, false, 1.0), (0.8, true, 3.0)], 1.0), [(0.2, 0.5), (0.8, 0.75)]);
         assert_eq!(pool(Vec::new(), 1.0), [(0.0, 0.0), (1.0, 1.0)]);

@@ -1,22 +1,22 @@
-//! The confusion matrix as calibrator.
+//! The confusion matrix as a calibrator.
 
 use super::{Calibrate, check_size};
 use crate::distribution::normalize;
 use crate::error::{CalibrationProblem, Result, within};
 
-/// The largest count that is accepted.
+/// Maximum accepted count.
 const MAX_COUNT: f64 = 1e12;
 
-/// A confusion matrix: how often the truth is the category of the row if the classifier says that of the column.
+/// A confusion matrix. Rows are true categories, and columns are the classifier's categories.
 ///
-/// In the paper's network the classifier's node C is the parent of the label's node L, so that
-/// π(m) = Σ_c P(L = m | C = c) b(c). Column c of the matrix is P(L | C = c). Columns are divided by their sums, so that counts are
-/// accepted too. A column without counts is uniform.
+/// In the paper's network the classifier's node C is the parent of the label's node L, so π(m) = Σ_c P(L = m | C = c)
+/// b(c). Column c of the matrix is P(L | C = c). Columns are divided by their sums, so counts are accepted too. A
+/// column without counts is uniform.
 ///
 /// ```
 /// use prsl::calibrate::{Calibrate, Confusion};
 ///
-/// // Of 10 times that the classifier said the first category, 8 were right; it never said the third.
+/// // The classifier reported the first category 10 times, of which 8 were right. It never reported the third.
 /// let counts = Confusion::new(vec![vec![8.0, 1.0, 0.0], vec![2.0, 3.0, 0.0], vec![0.0, 0.0, 0.0]])?;
 /// let mut out = [0.0; 3];
 /// counts.calibrate(&[1.0, 0.0, 0.0], &mut out);
@@ -60,9 +60,9 @@ impl Confusion {
         self.matrix.len()
     }
 
-    /// P(L = truth | C = said).
-    pub(crate) fn probability(&self, truth: usize, said: usize) -> f64 {
-        self.columns[said][truth]
+    /// P(L = truth | C = reported).
+    pub(crate) fn probability(&self, truth: usize, reported: usize) -> f64 {
+        self.columns[reported][truth]
     }
 }
 

@@ -6,8 +6,8 @@ use crate::error::Result;
 
 /// ln π(m) = Σₖ weights\[m\]\[k\] ln b(k) + bias\[m\] up to normalization.
 ///
-/// This calibrates a classifier whose beliefs have a Dirichlet distribution given each true category (Kull et al., "Beyond
-/// temperature scaling", NeurIPS 2019). The identity matrix and a bias of 0 change nothing.
+/// This calibrates a classifier whose beliefs have a Dirichlet distribution given each true category (Kull et al.,
+/// "Beyond temperature scaling", NeurIPS 2019). The identity matrix and a bias of 0 leave clipped beliefs unchanged.
 ///
 /// ```
 /// use prsl::calibrate::{Calibrate, Dirichlet};
@@ -44,7 +44,7 @@ impl Dirichlet {
         Ok(Self { n_categories, parameters })
     }
 
-    /// The parameters that change nothing.
+    /// The parameters of the identity.
     pub(crate) fn identity(n_categories: usize) -> Vec<f64> {
         let mut parameters = vec![0.0; n_categories * (n_categories + 1)];
         (0..n_categories).for_each(|m| parameters[m * n_categories + m] = 1.0);

@@ -23,7 +23,8 @@ pub struct Isotonic {
 }
 
 impl Isotonic {
-    /// Maps given by their points (belief, value), one map for each category: beliefs rise, values do not fall.
+    /// Creates the maps from their points (belief, value), one map for each category. Beliefs must increase, and
+    /// values must not decrease.
     pub fn new(maps: Vec<Vec<(f64, f64)>>) -> Result<Self> {
         for (category, points) in maps.iter().enumerate() {
             check(category + 1, points)?;

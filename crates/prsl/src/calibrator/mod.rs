@@ -1,7 +1,8 @@
-//! Calibrators: maps from the belief of a classifier to one that can be trusted.
+//! Calibrators: maps from a classifier's belief to a calibrated belief.
 //!
-//! A classifier that says 0.9 should be right nine times in ten. If it is not, a calibrator corrects its belief about one label.
-//! Only beliefs of classifiers are calibrated: observed categories and priors are not. `calibrate` fits calibrators to rows.
+//! A belief of 0.9 should be right nine times in ten. If it is not, a calibrator corrects the beliefs about one label.
+//! Only classifiers' beliefs are calibrated; observed categories and priors are not. `calibrate` fits calibrators to
+//! rows.
 
 mod confusion;
 mod dirichlet;
@@ -15,18 +16,18 @@ use crate::distribution::softmax;
 use crate::error::{CalibrationProblem, Error, Result, within};
 use crate::log_space::log_odds;
 
-/// Beliefs are moved into [SMOOTH, 1 − SMOOTH] before their logarithm is taken.
+/// Beliefs are clipped to [SMOOTH, 1 − SMOOTH] before their logarithm is taken.
 ///
-/// Many classifiers say 0 or 1 and are sometimes wrong.
+/// Many classifiers report 0 or 1 and are sometimes wrong.
 pub const SMOOTH: f64 = 1e-3;
 
-/// The largest magnitude of a slope, weight or intercept, and of a temperature and its inverse.
+/// Maximum magnitude of a slope, weight or intercept, and of a temperature and its inverse.
 pub const MAX_PARAMETER: f64 = 1e6;
 
-/// A map from the raw belief about one label to a calibrated one. Implement it for a calibrator of your own.
+/// A map from the raw belief about one label to a calibrated one. Users can implement it for their own calibrators.
 ///
-/// [`Calibrator`] has the maps that a model can store. [`BeliefMatrix::calibrate`](crate::BeliefMatrix::calibrate) applies any
-/// other map before inference.
+/// [`Calibrator`] has the maps that a model can store. [`BeliefMatrix::calibrate`](crate::BeliefMatrix::calibrate)
+/// applies any other map before inference.
 ///
 /// ```
 /// use prsl::calibrate::Calibrate;
@@ -66,24 +67,25 @@ pub trait Calibrate {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Calibrator {
-    /// Beliefs as they are, zeros and ones included.
+    /// Leaves beliefs unchanged, including 0 and 1.
     #[default]
     Identity,
-    /// π(m) ∝ b(m)^(1/temperature), b smoothed: above 1 less sure, below 1 surer.
+    /// π(m) ∝ b(m)^(1/temperature), where b is clipped. A temperature above 1 makes beliefs less certain, and one
+    /// below 1 makes them more certain.
     Temperature {
-        /// Above 0.
+        /// The temperature, above 0.
         temperature: f64,
     },
-    /// For labels of two categories: log-odds of the first = slope · log-odds of its smoothed belief + intercept.
+    /// For labels of two categories: log-odds of the first = slope · log-odds of its clipped belief + intercept.
     Platt {
-        /// 1 changes nothing. A negative slope inverts a classifier that is wrong more often than right.
+        /// The slope. The identity has 1. A negative slope inverts a classifier that is wrong more often than right.
         slope: f64,
-        /// 0 changes nothing.
+        /// The intercept. The identity has 0.
         intercept: f64,
     },
     /// A nondecreasing piecewise linear map for each category.
     Isotonic(Isotonic),
-    /// ln π = W ln b + bias up to normalization, b smoothed.
+    /// ln π = W ln b + bias up to normalization, where b is clipped.
     Dirichlet(Dirichlet),
     /// π = the confusion matrix times b.
     Confusion(Confusion),
@@ -158,7 +160,7 @@ impl Calibrator {
         }
     }
 
-    /// The numbers that a learner may change: temperature; slope and intercept; weights row by row, then the bias.
+    /// The learnable parameters: the temperature; slope and intercept; or weights row by row, then the bias.
     ///
     /// Other kinds have none.
     pub fn parameters(&self) -> Vec<f64> {
@@ -211,7 +213,7 @@ impl Calibrator {
     /// dirichlet:    uₘ = Σₖ Wₘₖ ln bₖ + biasₘ   ∂uₘ/∂Wₘₖ = ln bₖ,  ∂uₘ/∂biasₘ = 1  (4)
     /// ```
     ///
-    /// Domain: any belief, since b is smoothed. Checked in `gradients_agree_with_central_differences`.
+    /// Domain: any belief, since b is clipped. Checked in `gradients_agree_with_central_differences`.
     pub fn gradient(&self, belief: &[f64], d_log_output: &[f64], d_parameters: &mut [f64]) {
         if !self.has_parameters() {
             return;
@@ -238,7 +240,7 @@ impl Calibrator {
         matches!(self, Calibrator::Temperature { .. } | Calibrator::Platt { .. } | Calibrator::Dirichlet(_))
     }
 
-    /// The number of categories that it is for, if it is for one number only.
+    /// The number of categories of the labels that it suits, if it is limited to one number.
     fn n_categories(&self) -> Option<usize> {
         match self {
             Calibrator::Identity | Calibrator::Temperature { .. } => None,
@@ -262,7 +264,7 @@ fn check_size(what: &'static str, given: usize, wanted: usize) -> Result<(), Cal
     if given == wanted { Ok(()) } else { Err(CalibrationProblem::Size { what, given, wanted }) }
 }
 
-/// Moves a belief into [SMOOTH, 1 − SMOOTH], so that its logarithm is finite.
+/// Clips a belief to [SMOOTH, 1 − SMOOTH], so that its logarithm is finite.
 pub(crate) fn smooth(value: f64) -> f64 {
     value.clamp(SMOOTH, 1.0 - SMOOTH)
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::diagnostic::Diagnostic;
 
-/// One of every kind: [`Error::kind`] does not compile when a kind is missing from it, and the test fails when a kind is
-/// missing from the list.
+/// One of every kind: [`Error::kind`] does not compile when a kind is missing from it, and the test fails when a kind
+/// is missing from the list.
 fn one_of_each() -> Vec<Error> {
     let text = || "weather".to_owned();
     let wrong = || Diagnostic::new(7..11, "unknown category `rian`").with_help("did you mean `rain`?");

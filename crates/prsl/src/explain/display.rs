@@ -76,15 +76,19 @@ impl Explanation {
         let shown: Vec<&LabelExplanation> = self.labels.iter().filter(is_shown).collect();
         writeln!(f, "beliefs")?;
         let titles = column(shown.iter().map(|label| title(label)));
-        let categories =
-            column(shown.iter().flat_map(|label| told(label)).map(|category| print::name(&category.name)));
+        let categories = column(
+            shown
+                .iter()
+                .flat_map(|label| shown_categories(label))
+                .map(|category| print::name(&category.name)),
+        );
         for label in &shown {
             let mut title = title(label);
             if title.width() > titles {
                 writeln!(f, "  {title}")?;
                 title.clear();
             }
-            for category in told(label) {
+            for category in shown_categories(label) {
                 let name = print::name(&category.name);
                 write!(f, "  {}  {}  ", pad(&title, titles), pad(&name, categories))?;
                 belief(f, category)?;
@@ -222,7 +226,7 @@ fn title(label: &LabelExplanation) -> String {
 }
 
 /// The categories to show. For a yes/no label, the first one suffices.
-fn told(label: &LabelExplanation) -> &[CategoryExplanation] {
+fn shown_categories(label: &LabelExplanation) -> &[CategoryExplanation] {
     if is_yes_no(label) { &label.categories[..1] } else { &label.categories }
 }
 
@@ -394,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_what_matters() {
+    fn probabilities_are_never_rounded_to_0_or_1() {
         let shown = [0.0, 1e-300, 4e-4, 0.0005, 0.5, 0.9994, 0.9996, 1.0].map(probability);
         assert_eq!(shown, ["0", "1e-300", "4e-4", "0.001", "0.500", "0.999", ">0.999", "1"]);
         let shown = [0.0, 1e-300, 0.0005, 0.352, 0.9994, 0.9999, 1.0].map(percent);

@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_settles_a_category_without_infinite_numbers() {
+    fn a_rule_decides_a_category_without_infinite_numbers() {
         let change = |without: [f64; 2], with: [f64; 2]| Change::new("c", 0, Some(&without), Some(&with));
         assert_eq!(change([0.5, 0.5], [1.0, 0.0]).became, Some(Became::Certain));
         assert_eq!(change([0.5, 0.5], [0.0, 1.0]).became, Some(Became::Impossible));

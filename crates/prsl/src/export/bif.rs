@@ -75,7 +75,8 @@ pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String
     Ok(text)
 }
 
-/// A node with one state per typical combination, and for every label a node that tells whether the label agrees with it.
+/// A node with one state per typical combination, and for every label a node that tells whether the label agrees with
+/// it.
 fn write_choice(text: &mut String, model: &Model, names: &Identifiers, choice: &Choice<'_>) {
     let values: Vec<_> = choice.probabilities().into_iter().map(number).collect();
     put(text, format_args!("\nprobability ( {CHOICE} ) {{\n  table {};\n}}\n", values.join(", ")));
@@ -130,10 +131,10 @@ fn write_table(
     text.push_str("}\n");
 }
 
-/// The node of the typical combinations; below it and each label another node, to be observed.
+/// The name of the node of the typical combinations. Below it and each label is another node, to be observed as true.
 const CHOICE: &str = "T";
 
-/// The comment at the top of the file: its purpose, and the name behind each identifier.
+/// The comment at the top of the file: its purpose, and the original name of each identifier.
 fn header(model: &Model, names: &Identifiers) -> String {
     let mut text = String::from(
         "// Labels are roots and every rule is a node below its labels.\n\

@@ -28,25 +28,28 @@ pub enum ExportFormat {
     /// A Markov network in the format of the UAI inference competitions: beliefs and rules as factors.
     ///
     /// Rules over the same labels are multiplied into one factor, because some programs read only one factor per scope.
-    /// The format has no names; [`Model::export_uai_names`] maps its numbers to names. A rule over many labels becomes a
-    /// chain of auxiliary variables after the labels. They do not change marginals and the partition function, nor
-    /// the most probable explanation, unless a noisy-or with q strictly between 0 and 1 is among them. Typical
-    /// combinations are the states of one more such variable; a maximum weights them by w instead of 1 + w.
+    /// The format has no names; [`Model::export_uai_names`] maps its numbers to names.
+    ///
+    /// A rule over many labels becomes a chain of auxiliary variables after the labels. They do not change marginals
+    /// and the partition function. They do not change the most probable assignment either, unless a noisy-or with q
+    /// strictly between 0 and 1 becomes a chain. Typical combinations are the states of one more auxiliary variable.
+    /// In a query for the most probable assignment, they therefore have the weight w instead of 1 + w.
     Uai,
     /// A Bayesian network in the Interchange Format, which most graphical-model software reads.
     ///
-    /// Labels are roots; each rule is a node `R_1`, `R_2`, ... below its labels, **to be observed as `true`**; so is a node
-    /// `T_1`, `T_2`, ... below each label if there are typical combinations.
-    /// Names are converted to identifiers of the format; comments list the original names.
+    /// Labels are roots. Each rule is a node `R_1`, `R_2`, ... below its labels, which **must be observed as
+    /// `true`**. If there are typical combinations, each label has another such node `T_1`, `T_2`, ... Names are
+    /// converted to identifiers of the format; comments list the original names.
     Bif,
     /// A ProbLog program that queries the probability of every category, given that all rules hold.
     ///
-    /// ProbLog rounds numbers to 15 decimals when it reads them, so typical combinations of very large weights are rejected.
+    /// ProbLog rounds numbers to 15 decimals when it reads them, so typical combinations of very large weights are
+    /// rejected.
     ProbLog,
     /// A graph for Graphviz: labels as boxes, rules as rounded boxes between them.
     ///
-    /// A thicker outline is a more certain rule, a double outline a hard rule, and a red outline a rule that
-    /// fails more often than it holds. A dashed box is a latent label, and a note lists the typical combinations. Arrows
+    /// A thicker outline is a more certain rule, a double outline a hard rule, and a red outline a rule that fails
+    /// more often than it holds. A dashed box is a latent label, and a note lists the typical combinations. Arrows
     /// lead from condition to conclusion.
     Dot,
 }

@@ -34,9 +34,9 @@ pub(super) struct Table {
     pub(super) weights: Vec<f64>,
 }
 
-/// A rule f = p + (1 − 2p) Q, Q = ∏ q, as a chain along its labels that is silent until one of them fires.
+/// A rule f = p + (1 − 2p) Q with Q = ∏ q, as a chain of auxiliary variables. The chain is silent until a label fires.
 ///
-/// With aᵢ ∈ {silent, fired} behind label i,
+/// With aᵢ ∈ {silent, fired} after label i,
 ///
 /// ```text
 /// P(aᵢ = silent | aᵢ₋₁ = silent, lᵢ) = qᵢ(lᵢ),    P(aᵢ = fired | aᵢ₋₁ = fired) = 1
@@ -161,7 +161,8 @@ fn table(model: &Model, rule: &Rule, scope: Vec<LabelId>, assignment: &mut [usiz
     }
 }
 
-/// Advances to the next combination of the scope's categories, the first label changing fastest; returns whether there is one.
+/// Advances to the next combination of the scope's categories, the first label changing fastest. Returns whether there
+/// is one.
 pub(super) fn advance(model: &Model, scope: &[LabelId], assignment: &mut [usize]) -> bool {
     for &label in scope {
         let category = &mut assignment[label.index()];

@@ -16,7 +16,7 @@ use crate::syntax::print;
 
 /// Maximum number of clauses for the counting formulas of one model.
 const MAX_CLAUSES: usize = 1 << 20;
-/// Minimum share of the assignments that are not combinations; smaller ones lose digits when ProbLog rounds to 15 decimals.
+/// Minimum probability of choosing no combination. A smaller one loses digits, because ProbLog rounds to 15 decimals.
 const MIN_PROBABILITY: f64 = 1e-6;
 
 pub(super) fn write(model: &Model, row: &[f64]) -> Result<String> {
@@ -171,7 +171,7 @@ impl Program<'_> {
         Goal::new(fires)
     }
 
-    /// Defines `node(rule,index)` for every operator, children first; the goal of the whole formula.
+    /// Defines `node(rule,index)` for every operator, children first. Returns the goal of the whole formula.
     fn formula(&mut self, id: RuleId, formula: &Formula) -> Result<Goal> {
         let rule = id.index() + 1;
         let mut goals: Vec<Goal> = Vec::with_capacity(formula.nodes().len());
@@ -276,7 +276,7 @@ impl Program<'_> {
         })
     }
 
-    /// `at_least(rule,node,i,j)`: at least j of the first i members hold; the goals for all members, by j.
+    /// `at_least(rule,node,i,j)`: at least j of the first i members hold. Returns the goals for all members, by j.
     fn at_least(&mut self, rule: usize, node: usize, most: usize, members: &[&Goal]) -> Vec<Goal> {
         let mut before: Vec<Goal> = (0..=most).map(|j| Goal::constant(j == 0)).collect();
         for (index, &member) in members.iter().enumerate() {

@@ -12,7 +12,7 @@ use crate::syntax::print;
 
 /// Scope and values, the last variable of the scope changing fastest.
 struct Factor {
-    /// In descending order. The format allows any order. Some readers treat the scope as a set, with the
+    /// The variables, in descending order. The format allows any order. Some readers treat the scope as a set with the
     /// lowest variable changing fastest, and this order is right for them too.
     scope: Vec<usize>,
     values: Vec<f64>,
@@ -27,7 +27,7 @@ pub(super) fn write(model: &Model, row: &[f64], limits: Limits) -> Result<String
     for piece in pieces(model, limits)? {
         match piece {
             Piece::Table(table) if table.scope.is_empty() && !cardinalities.is_empty() => {
-                // A constant; readers expect a scope.
+                // A constant gets the scope of the first variable, because readers expect a scope.
                 factors.push(Factor { scope: vec![0], values: vec![table.weights[0]; cardinalities[0]] });
             }
             Piece::Table(table) => factors.push(Factor {
@@ -135,7 +135,7 @@ fn text(cardinalities: &[usize], factors: &[Factor]) -> String {
         text.push_str(&format!("{} {}\n", factor.scope.len(), joined(&factor.scope)));
     }
     for factor in factors {
-        // One line for each state of the variable that changes fastest: readable, and any white space will do.
+        // The format allows any white space. For readability, the values of the fastest variable share a line.
         let width = factor.scope.last().map_or(1, |&variable| cardinalities[variable]);
         text.push_str(&format!("\n{}\n", factor.values.len()));
         for line in factor.values.chunks(width) {

@@ -7,7 +7,7 @@ pub struct Limits {
     pub memory: u64,
 }
 
-/// Engines that take less memory than this are never refused, whatever the limit: the program itself takes as much.
+/// Engines that take less memory than this are never refused, for any limit. The program itself takes as much.
 pub(crate) const FREE_MEMORY: f64 = (16 << 20) as f64;
 
 impl Default for Limits {

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_weight_is_never_drawn() {
+    fn indices_of_weight_0_are_never_drawn() {
         let mut rng = Sampling::default().generator(0);
         assert_eq!(draw(&[], &mut rng), None);
         assert_eq!(draw(&[0.0, 0.0], &mut rng), None);

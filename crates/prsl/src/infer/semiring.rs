@@ -25,13 +25,14 @@ impl Aim {
     }
 }
 
-/// A value that is used up, so that the closure that uses it can be called only once.
+/// A value that moves into a closure, so that the closure can be called only once.
 pub(crate) struct Once;
 
-/// Evaluates an expression with AVX2 where the machine has it, if everything it calls is always inlined.
+/// Evaluates an expression with AVX2 if the machine has it. Every function that it calls must be `#[inline(always)]`.
 ///
-/// A closure that could be called repeatedly is called through a function of the compiler's, which is not inlined into
-/// the dispatched one if it is long, and then runs without AVX2. The token makes the closure itself what is called.
+/// A closure that can be called repeatedly is called through a wrapper that the compiler generates. If the wrapper is
+/// long, it is not inlined into the dispatched function and runs without AVX2. The token prevents the wrapper, because
+/// the closure can then be called only once.
 macro_rules! wide {
     ($kernel:expr) => {{
         let once = $crate::infer::semiring::Once;

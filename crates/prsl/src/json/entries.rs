@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FORMAT, VERSION};
 
-/// A model: labels, the probabilistic rules that relate them, and what its author expects of them.
+/// A model: labels, probabilistic rules that relate them, typical combinations, and expectations that test the rules.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "prsl model")]
@@ -22,13 +22,13 @@ pub(super) struct File<'a> {
     /// The version of the format: 1.
     #[schemars(extend("const" = VERSION))]
     pub(super) version: u64,
-    /// The labels, each of them one question with two or more mutually exclusive categories.
+    /// The labels. Each is a question with two or more mutually exclusive categories as answers.
     #[serde(deserialize_with = "objects")]
     pub(super) labels: Vec<LabelEntry<'a>>,
-    /// The rules, all of them observed true.
+    /// The rules. All of them are observed to be true.
     #[serde(default, deserialize_with = "objects")]
     pub(super) rules: Vec<RuleEntry<'a>>,
-    /// Combinations of categories that weigh more than the rules alone say.
+    /// Typical combinations: assignments with a larger weight than the rules give them.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "objects")]
     pub(super) typical: Vec<CombinationEntry>,
     /// Unit tests of the rules in the rule language, such as `standing, high => overhead > 0.6`.
@@ -43,57 +43,59 @@ pub(super) struct LabelEntry<'a> {
     /// The name, unique among the labels.
     #[schemars(length(min = 1))]
     pub(super) name: Cow<'a, str>,
-    /// The categories; `["yes", "no"]` makes the bare label stand for `yes` in formulas.
+    /// The categories. If they are `["yes", "no"]`, the name of the label means `yes` in formulas.
     #[schemars(length(min = 2))]
     pub(super) categories: Cow<'a, [String]>,
     /// The prior probability of each category; uniform if absent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "Vec<f64>", inner(range(min = 0, max = 1)))]
     pub(super) prior: Option<Cow<'a, [f64]>>,
-    /// The classifier whose beliefs speak about the label; named like the label if absent, none if null.
+    /// The classifier that gives the beliefs about the label. If absent, it is named like the label. If null, there
+    /// is none.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     #[schemars(with = "Option<String>")]
     pub(super) classifier: Option<Option<Cow<'a, str>>>,
-    /// What the classifier's beliefs go through before inference; nothing if absent.
+    /// The map that is applied to the classifier's beliefs before inference; the identity if absent.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_object")]
     #[schemars(with = "CalibratorEntry")]
     pub(super) calibrator: Option<CalibratorEntry>,
 }
 
-/// A map from what a classifier says to what can be believed.
+/// A map from a classifier's belief to a calibrated belief.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Calibrator", tag = "kind", rename_all = "lowercase")]
 pub(super) enum CalibratorEntry {
-    /// The belief to the power of 1/temperature, divided by the sum.
+    /// The belief to the power of 1/temperature, normalized.
     Temperature {
-        /// Above 1 less sure, below 1 surer.
+        /// A temperature above 1 makes beliefs less certain, and one below 1 makes them more certain.
         #[schemars(range(min = 1e-6, max = 1e6))]
         temperature: f64,
     },
-    /// Of two categories: log-odds of the first = slope times log-odds of its belief + intercept.
+    /// For two categories: log-odds of the first = slope times log-odds of its belief + intercept.
     Platt {
-        /// 1 changes nothing.
+        /// The slope. The identity has 1.
         #[schemars(range(min = -1e6, max = 1e6))]
         slope: f64,
-        /// 0 changes nothing.
+        /// The intercept. The identity has 0.
         #[schemars(range(min = -1e6, max = 1e6))]
         intercept: f64,
     },
-    /// A nondecreasing map for each category, linear between points, divided by the sum.
+    /// A nondecreasing map for each category, linear between points. The values are divided by their sum.
     Isotonic {
-        /// For each category points of belief and value, both from 0 to 1.
+        /// The points (belief, value) of each category's map, both from 0 to 1.
         maps: Vec<Vec<(f64, f64)>>,
     },
     /// Log belief = weights times log belief + bias, up to normalization.
     Dirichlet {
-        /// A row for each category.
+        /// The weights: a row for each category.
         weights: Vec<Vec<f64>>,
-        /// One for each category.
+        /// The bias of each category.
         bias: Vec<f64>,
     },
     /// The matrix times the belief.
     Confusion {
-        /// Counts or probabilities: rows are truths, columns what the classifier says; columns are divided by their sums.
+        /// Counts or probabilities. Rows are true categories, and columns are the classifier's categories. Columns
+        /// are divided by their sums.
         matrix: Vec<Vec<f64>>,
     },
 }
@@ -110,7 +112,7 @@ pub(super) struct RuleEntry<'a> {
     /// The probability that the rule holds.
     #[schemars(range(min = 0, max = 1))]
     pub(super) probability: f64,
-    /// Whether learning leaves the rule as it is, even where rules are learned anew; false if absent.
+    /// Whether learning leaves the rule unchanged, even if all other rules are replaced; false if absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) fixed: bool,
     /// A formula in the rule language, such as `high & standing -> overhead`.
@@ -123,15 +125,15 @@ pub(super) struct RuleEntry<'a> {
     pub(super) noisy_or: Option<Vec<InhibitionEntry<'a>>>,
 }
 
-/// A category for every label, and how much more such an assignment weighs.
+/// A category for every label, and the weight that this assignment has in addition.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "Combination")]
 pub(super) struct CombinationEntry {
-    /// The weight w: the combination counts 1 + w times.
+    /// The weight w. The weight of the assignment is multiplied by 1 + w.
     #[schemars(range(min = 0))]
     pub(super) weight: f64,
-    /// The categories in the rule language, such as `walking, gait, alarm`; yes/no labels that are not named are `no`,
-    /// and `none` names none of them.
+    /// The categories in the rule language, such as `walking, gait, alarm`. Yes/no labels that are not named are
+    /// `no`. If all labels are, the text is `none`.
     pub(super) categories: String,
 }
 
@@ -143,7 +145,7 @@ pub(super) struct InhibitionEntry<'a> {
     pub(super) label: Cow<'a, str>,
     /// Its category.
     pub(super) category: Cow<'a, str>,
-    /// The probability that the category, when present, fails to make the rule true.
+    /// The probability that the category does not make the rule true when it is present.
     #[schemars(range(min = 0, max = 1))]
     pub(super) inhibition: f64,
 }

@@ -18,7 +18,8 @@ const FORMAT: &str = "prsl";
 const VERSION: u64 = 1;
 
 impl Model {
-    /// The model as JSON, with one label, rule or expectation per line. It reads back as the same model, floats included.
+    /// The model as JSON, with one label, rule or expectation per line. It reads back as the same model, floats
+    /// included.
     ///
     /// ```
     /// use prsl::Model;

@@ -23,7 +23,7 @@ use crate::rule::{Body, Rule};
 use crate::syntax;
 use crate::text::{Document, MAX_BYTES};
 
-/// Reads a model from JSON, with the places of its parts.
+/// Reads a model from JSON, with the spans of its parts.
 pub(super) fn document(source: &str) -> Result<Document> {
     if source.len() > MAX_BYTES {
         return Err(Error::TooLarge { bytes: source.len(), limit: MAX_BYTES });
@@ -102,7 +102,7 @@ fn rules(
     entries.into_iter().enumerate().map(rule).collect()
 }
 
-/// Finds lines and columns of a JSON text behind a byte order mark of `mark` bytes.
+/// Finds lines and columns of a JSON text that follows a byte order mark of `mark` bytes.
 struct Places<'j> {
     json: &'j str,
     mark: usize,
@@ -197,7 +197,8 @@ impl InhibitionEntry<'_> {
     }
 }
 
-/// Checks the format and the version first, so that a model of a newer prsl is recognized even if nothing else can be read.
+/// Checks the format and the version first, so that a model of a newer prsl is recognized even if nothing else can be
+/// read.
 fn probe(json: &str) -> Result<()> {
     let mut head = Head::default();
     // Errors are reported when the whole text is read.

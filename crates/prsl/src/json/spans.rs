@@ -27,7 +27,7 @@ pub(super) fn elements(json: &str, wanted: &str) -> impl Iterator<Item = Range<u
             b'"' if depth == 1 => key = Some(at..end),
             _ => {}
         }
-        // An element begins behind the array's bracket or a comma of its own.
+        // An element begins after the array's bracket or after a comma of the array.
         if depth == 2 && matches!(bytes[at], b'[' | b',') && is_wanted(&key) {
             let blank = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
             start = Some(at + 1 + blank).filter(|&start| bytes.get(start) != Some(&b']'));

@@ -107,7 +107,7 @@ impl<'a> InhibitionEntry<'a> {
     }
 }
 
-/// The layout of the text: elements of the two outer levels are on lines of their own, everything below them is on one line.
+/// The layout of the text. Elements of the two outer levels have their own lines, and deeper ones share a line.
 #[derive(Default)]
 struct Lines {
     depth: usize,

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::model::Model;
 use crate::rule::RuleId;
 
-/// Maximum size of a conflict that is minimized. Minimizing asks the solver once per rule.
+/// Maximum size of a conflict that is minimized. Minimizing takes one query of the solver per rule.
 const MAX_MINIMIZED: usize = 200;
 
 /// The SAT solver's answer about a row.

@@ -165,7 +165,7 @@ impl Solver {
             return !self.truth;
         }
         if n > inputs.len() - n + 1 {
-            // At least n hold exactly if not too many are false.
+            // At least n inputs hold exactly if fewer than inputs − n + 1 of them are false.
             let negated: Vec<Lit> = inputs.iter().map(|&input| !input).collect();
             return !self.at_least(inputs.len() - n + 1, &negated);
         }

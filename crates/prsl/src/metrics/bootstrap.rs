@@ -14,7 +14,7 @@ pub struct Bootstrap {
     pub replicates: usize,
     /// The coverage: the share of replicates whose scores lie in the interval.
     pub confidence: f64,
-    /// Another seed draws other rows.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 

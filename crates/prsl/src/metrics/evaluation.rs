@@ -24,7 +24,7 @@ pub struct Predictions<'a> {
     pub labels: Option<&'a [Vec<Option<f64>>]>,
 }
 
-/// Compares predictions with truths. Stores a few numbers per row and class, from which all scores are computed.
+/// Compares predictions with truths. All scores are computed from the numbers that it stores per row and class.
 ///
 /// ```
 /// use prsl::metrics::{Bootstrap, Evaluation, Metric};
@@ -50,16 +50,16 @@ pub struct Evaluation {
     n_rows: usize,
     not_converged: usize,
     impossible: usize,
-    /// For every category its class, if it has one.
+    /// The class of every category, if it has one.
     pub(super) class_of: Vec<Option<usize>>,
-    /// For every class its label.
+    /// The label of every class.
     pub(super) label_of: Vec<usize>,
     pub(super) n_classes: usize,
     /// The rows with a known truth.
     pub(super) rows: Vec<Row>,
-    /// For every row and label, as positions among all categories of the model.
+    /// Truths and predictions for every row and label, as positions among all categories of the model.
     pub(super) cells: Vec<Cell>,
-    /// For every row and class; NaN if the truth is unknown or the row is impossible.
+    /// The probability for every row and class. It is NaN if the truth is unknown or the row is impossible.
     pub(super) probabilities: Vec<f64>,
 }
 
@@ -223,7 +223,8 @@ impl Evaluation {
     }
 }
 
-/// The classes: yes of each yes/no label, every category of other labels. For every category its class, for every class its label.
+/// The classes: `yes` of each yes/no label, and every category of other labels. Returns the class of every category and
+/// the label of every class.
 fn classes(model: &Model) -> (Vec<Option<usize>>, Vec<usize>) {
     let (mut class_of, mut label_of) = (Vec::new(), Vec::new());
     for (index, label) in model.labels().iter().enumerate() {

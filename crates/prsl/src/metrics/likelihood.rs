@@ -11,14 +11,14 @@ use crate::truth::Truth;
 /// ln P(known truths of the row | beliefs, rules) of every row: −∞ if impossible, `None` for rows without a known
 /// truth. Returns `None` if the posteriors are approximate.
 ///
-/// With the labels K known to be t, and Z(K) the sum over the assignments that agree with them,
+/// Let t be the truths of the known labels K, and Z(K) the sum over the assignments that agree with them. Then
 ///
 /// ```text
 /// ln P(t) = ln Z(K) − ln Z = ln Z' + Σ_{l ∈ K} ln π_l(t_l) − ln Z                  (1)
 /// ```
 ///
-/// where Z' has a belief of 1 in t_l in place of π_l. If all labels are known, Z(K) is the weight of one assignment (2); only rows of
-/// which some labels are known take another run of `infer`, which is the engine that gave the posteriors.
+/// where Z' has a belief of 1 in t_l in place of π_l. If all labels are known, Z(K) is the weight of one assignment
+/// (2). Only partly known rows take another run of `infer`, which is the engine that gave the posteriors.
 ///
 /// ```
 /// use prsl::metrics::joint_log_likelihoods;
@@ -44,7 +44,7 @@ pub fn joint_log_likelihoods(
     if posteriors.engine() == Engine::Loopy {
         return Ok(None);
     }
-    let model = &posteriors.model; // not that of the rows, which may have other rules
+    let model = &posteriors.model; // the model of `rows` may have other rules
     let open = |row: &usize| is_partly_known(&truths[*row]) && posteriors.is_possible(*row);
     let partly: Vec<usize> = (0..truths.len()).filter(open).collect();
     let clamped = infer(&clamped(rows, truths, &partly)?)?;

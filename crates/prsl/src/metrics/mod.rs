@@ -13,21 +13,22 @@
 //! | [`Metric::MicroF1`], [`Metric::MacroF1`] | classes | F1 of the most probable category of each label |
 //! | [`Metric::ExpectedCalibrationError`] | classes | difference between predicted probabilities and observed frequencies |
 //!
-//! **Classes.** A yes/no label has one class, yes; any other label has one for each of its categories, against all others. With
-//! counts over known cells, F1 = 2 hits / (predicted + actual). The micro average first adds the counts of all classes. The macro
-//! average is the mean over the classes that were predicted or true at least once; the F1 of other classes is
+//! **Classes.** A yes/no label has one class, yes. Any other label has one class per category, against all others. With
+//! counts over known cells, F1 = 2 hits / (predicted + actual). The micro average first adds the counts of all classes.
+//! The macro average is the mean over the classes that were predicted or true at least once. The F1 of other classes is
 //! undefined.
 //!
 //! **Calibration.** Each class has 15 bins of equal width. Its error is the mean over its known cells of
 //! |mean probability − frequency| of the cell's bin. The score is the mean over classes with known cells. Resampled
-//! rows are never calibrated better than the rows themselves, so the interval of this score tends to lie above it.
+//! rows tend to be calibrated worse than the original rows, so the interval of this score tends to lie above it.
 //!
-//! **Probability 0.** A truth of probability 0 scores ln 1e-300 instead of −∞, and is counted in [`Scores::impossible`];
-//! finite values are not clipped. A row in which rules and beliefs contradict each other has no prediction:
-//! it counts as wrong for each known label, with probability 0, and predicts no class. The calibration error ignores it.
+//! **Probability 0.** A truth of probability 0 scores ln 1e-300 instead of −∞, and is counted in
+//! [`Scores::impossible`]. Finite values are not clipped. A row in which rules and beliefs contradict each other has
+//! no prediction. It counts as wrong for each known label, with probability 0, and predicts no class. The calibration
+//! error ignores it.
 //!
-//! **Approximations.** Loopy propagation has no exact ln Z, so there is no joint log-likelihood with it: a difference of
-//! two Bethe values is not a log probability, and must not be compared with exact ones.
+//! **Approximations.** Loopy propagation has no exact ln Z, so it gives no joint log-likelihood. A difference of two
+//! Bethe values is not a log probability, and must not be compared with exact ones.
 
 mod bootstrap;
 mod evaluation;

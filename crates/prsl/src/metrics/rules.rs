@@ -42,7 +42,7 @@ impl Average {
     }
 }
 
-/// Compares posteriors with and without each rule. Inference is exact; too expensive models are refused.
+/// Compares posteriors with and without each rule. Inference is exact, and models above the limits are refused.
 ///
 /// ```
 /// use prsl::metrics::RuleEffects;
@@ -61,16 +61,16 @@ impl Average {
 /// ```
 pub struct RuleEffects {
     tree: JunctionTree,
-    /// The same without typical combinations, if there are any.
+    /// The junction tree of the model without typical combinations, if there are any.
     without_typical: Option<JunctionTree>,
     typical: Typical,
     limits: Limits,
-    /// The model without each rule, once a row is impossible with it.
+    /// The junction tree without each rule. It is compiled when a row is impossible with the rule.
     without: Vec<OnceLock<Result<JunctionTree>>>,
 }
 
 impl RuleEffects {
-    /// Compiles, or fails with the cost if it exceeds the limits.
+    /// Compiles the model. Returns an error with the cost if it exceeds the limits.
     pub fn compile(model: &Model, limits: Limits) -> Result<Self> {
         let tree = JunctionTree::compile_within(model, limits)?;
         let has_typical = !model.typical().is_empty();
@@ -86,8 +86,8 @@ impl RuleEffects {
         self.tree.model()
     }
 
-    /// The influence of each rule: the mean over rows of the largest change of any category's probability, compared with
-    /// the posterior without the rule. Rows that are impossible with or without it are ignored.
+    /// The influence of each rule: the mean over rows of the largest change of any category's probability, compared
+    /// with the posterior without the rule. Rows that are impossible with or without it are ignored.
     pub fn influences(&self, rows: &BeliefMatrix) -> Result<Vec<Average>> {
         check_rows(self.model(), rows)?;
         let posteriors = self.tree.infer_batch(rows)?;
@@ -103,17 +103,18 @@ impl RuleEffects {
 
     /// The gain of each rule: ln P(known truths) with the rule minus without it, mean over rows with a known truth.
     ///
-    /// With K the known labels, Z(K) the sum over the assignments that agree with them, and Z₋ₖ the same sums without rule k,
+    /// Let K be the known labels, Z(K) the sum over the assignments that agree with them, and Z₋ₖ the sums without
+    /// rule k. Then
     ///
     /// ```text
     /// gain = (ln Z(K) − ln Z) − (ln Z₋ₖ(K) − ln Z₋ₖ)                    (1)
     /// Z₋ₖ = Z / P(rule k holds | all other rules hold)                  (2)
     /// ```
     ///
-    /// so a row costs one run for any number of rules. (2) is without typical combinations, which are added to each sum. If
-    /// Z = 0, (2) is undefined, and the rules of the conflict are
-    /// left out one by one. A probability of 0 counts as in [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood):
-    /// a rule that makes a truth impossible has a gain of down to −690.
+    /// So a row takes one run for any number of rules. (2) holds without typical combinations, which are added to
+    /// each sum. If Z = 0, (2) is undefined, and the rules of the conflict are left out one by one. A probability of
+    /// 0 counts as in [`Metric::MeanJointLogLikelihood`](super::Metric::MeanJointLogLikelihood): the gain of a rule
+    /// that makes a truth impossible is as low as −690.
     pub fn gains(&self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Vec<Average>> {
         check_rows(self.model(), rows)?;
         check_truths(self.model(), rows.n_rows(), truths)?;
@@ -164,7 +165,7 @@ impl RuleEffects {
         Ok(Sums { log_sum: f64::NEG_INFINITY, without })
     }
 
-    /// The same over the assignments that agree with the known truths.
+    /// ln Z over the assignments that agree with the known truths, with all rules and without each.
     fn agreeing_sums(&self, rows: &BeliefMatrix, truths: &[Truth], row: usize) -> Result<Sums> {
         if let Some(assignment) = truths[row].assignment() {
             return Ok(self.weights(rows.values_of(row), &assignment));
@@ -175,7 +176,7 @@ impl RuleEffects {
         Ok(Sums { log_sum: sums.log_sum + log_beliefs, without })
     }
 
-    /// The same of a single assignment.
+    /// The log weight of a single assignment, with all rules and without each.
     fn weights(&self, row: &[f64], assignment: &Assignment) -> Sums {
         let log_beliefs = log_beliefs(self.model(), row, &assignment.into())
             + self.model().log_typical(assignment.indices());
@@ -201,7 +202,7 @@ impl RuleEffects {
     }
 }
 
-/// ln of a sum over assignments, and of the same without each rule.
+/// The logarithm of a sum over assignments, with all rules and without each.
 struct Sums {
     log_sum: f64,
     without: Vec<f64>,

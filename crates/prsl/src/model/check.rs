@@ -16,7 +16,7 @@ use crate::syntax::print;
 pub(super) fn rules(names: &Names, rules: &[Rule]) -> Result<()> {
     let mut seen = HashSet::new();
     for (index, rule) in rules.iter().enumerate() {
-        // The name is made for errors only: printing every rule of a large model takes long.
+        // The name is created only for an error. Printing every rule of a large model is slow.
         check_rule(names.labels(), rule, &|| rule_name(names, rule, index))?;
         if let Some(name) = rule.name()
             && !seen.insert(name)
@@ -27,9 +27,9 @@ pub(super) fn rules(names: &Names, rules: &[Rule]) -> Result<()> {
     Ok(())
 }
 
-/// What messages call a rule: its name, or its text if it has none.
+/// The rule in messages: its name, or its text if it has none.
 ///
-/// A rule with ids that the labels do not have cannot be printed. Messages call it by its number.
+/// A rule with unknown ids cannot be printed, so messages refer to it by its number.
 pub(super) fn rule_name(names: &Names, rule: &Rule, index: usize) -> String {
     let is_known = |label: LabelId, categories: &[CategoryId]| {
         let known = names.labels().get(label.index());

@@ -1,4 +1,4 @@
-//! The model: labels, rules, typical combinations, and what its author expects of them.
+//! The model: labels, rules, typical combinations and expectations.
 
 mod builder;
 mod check;
@@ -204,7 +204,7 @@ impl Model {
         (0..self.parts.rules.len()).map(RuleId::new)
     }
 
-    /// What messages call a rule: its name, or its text if it has none, cut after about a line.
+    /// The rule in messages: its name, or its text if it has none, cut after about a line.
     ///
     /// [`Self::rule_text`] is never cut.
     pub fn rule_name(&self, id: RuleId) -> String {
@@ -221,7 +221,7 @@ impl Model {
         print::atom(self.names(), atom)
     }
 
-    /// The typical combinations. Together they are one factor, which multiplies the weight of each by 1 + its weight.
+    /// The typical combinations. Together they are one factor, which multiplies an assignment's weight by 1 + w.
     ///
     /// ```
     /// use prsl::{Evidence, Model};
@@ -259,7 +259,7 @@ impl Model {
         self.labels().iter().zip(assignment.categories()).map(pair).collect::<Vec<_>>().join(", ")
     }
 
-    /// What its author expects of it: the unit tests of the model.
+    /// The expectations: unit tests of the model.
     pub fn expectations(&self) -> &[Expectation] {
         &self.parts.expectations
     }
@@ -278,7 +278,8 @@ impl Model {
         self.edit().retain_rules(|_| false).remove_typical().build()
     }
 
-    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is impossible.
+    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is
+    /// impossible.
     pub(crate) fn log_weight_at(&self, row: &[f64], assignment: &[usize]) -> f64 {
         self.log_weight_of_rules(row, assignment) + self.log_typical(assignment)
     }

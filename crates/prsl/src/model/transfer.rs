@@ -1,6 +1,6 @@
 //! Moves rules, expectations and combinations from one model to another whose labels may have other ids.
 //!
-//! Models that share their labels have the same ids, so that nothing has to be looked up.
+//! Models that share their labels have the same ids, and need no lookup.
 
 use crate::combination::{Combination, completed, named};
 use crate::diagnostic::shortened;

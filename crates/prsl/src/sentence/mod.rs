@@ -17,10 +17,10 @@ use phrase::{Form, Phrase, joined, listed, plain, times};
 impl Model {
     /// A rule as a sentence with its probability.
     ///
-    /// A formula is followed by its probability. A noisy-or becomes an implication: the label that is most likely to make it true is
-    /// the consequence, the others are conditions. It is followed by the probability of the consequence if the conditions hold and
-    /// the beliefs are uniform, and by how often the consequence leaves the rule silent. Categories are left out if they make the rule
-    /// true hardly more often than others of their label.
+    /// A formula is followed by its probability. A noisy-or becomes an implication. Its consequence is the label that
+    /// is most likely to make the rule true; the other labels are conditions. Two numbers follow: the probability of
+    /// the consequence if the conditions hold and the beliefs are uniform, and how often the consequence leaves the
+    /// rule silent. Categories that make the rule true hardly more often than others of their label are left out.
     ///
     /// ```
     /// use prsl::{Model, RuleId};
@@ -50,7 +50,7 @@ impl Model {
         }
     }
 
-    /// A typical combination as a sentence, with how often it counts.
+    /// A typical combination as a sentence, with the factor of its weight.
     ///
     /// ```
     /// use prsl::Model;

@@ -13,9 +13,9 @@ use crate::rule::Rule;
 const TIE_TOLERANCE: f64 = 0.05;
 /// Categories with less than this share of the largest strength are left out.
 const MIN_RELATIVE_STRENGTH: f64 = 0.1;
-/// The largest number of conditions of an implication. Longer ones are hard to read, so that causes are listed instead.
+/// Maximum number of conditions of an implication. Longer ones are hard to read, so causes are listed instead.
 const MAX_CONDITIONS: usize = 5;
-/// The number of causes that are listed.
+/// Maximum number of causes listed.
 const MAX_LISTED: usize = 5;
 
 /// The effect of a noisy-or on one label.
@@ -52,7 +52,7 @@ impl Effect {
 }
 
 impl Writer<'_> {
-    /// A noisy-or as an implication, or as a list of what makes it true.
+    /// A noisy-or as an implication, or as a list of its causes.
     pub(super) fn noisy_or(&self, rule: &Rule, noisy_or: &NoisyOr) -> String {
         let effects = self.effects(noisy_or);
         if effects.is_empty() {
@@ -138,7 +138,8 @@ impl Writer<'_> {
 
     /// The position of the label that is the consequence: the strongest one.
     ///
-    /// Among equally strong labels, positive statements come before negative ones, and later labels before earlier ones.
+    /// Among equally strong labels, positive statements come before negative ones, and later labels before earlier
+    /// ones.
     fn consequence(&self, effects: &[Effect], strongest: f64) -> usize {
         let is_negative = |effect: &Effect| {
             let is_binary = self.names.labels()[effect.label.index()].is_binary();
@@ -152,9 +153,8 @@ impl Writer<'_> {
     }
 }
 
-/// The probability of the consequence if the conditions hold and the beliefs are uniform over its strongest and weakest category.
-///
-/// `None` if the rule makes both impossible.
+/// The probability of the consequence if the conditions hold, with beliefs that are uniform over its strongest and
+/// weakest category. `None` if the rule makes both impossible.
 fn sureness(probability: f64, effects: &[Effect], consequence: usize) -> Option<String> {
     let others = effects.iter().enumerate().filter(|(place, _)| *place != consequence);
     let silent: f64 = others.map(|(_, effect)| effect.largest()).product();

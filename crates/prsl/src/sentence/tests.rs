@@ -27,12 +27,12 @@ fn a_learned_implication_reads_as_one() {
     reads("noisy_or 0.9: a=no 0.001, b=no 0.002", "if a then not b, 0.9");
     reads("noisy_or 0.9: a 0, b 0", "if not a then b, 0.9");
     reads("noisy_or 0.9: a=no 0, b=no 0, c 0", "if a and b then c, 0.9");
-    // Far surer, though it says what is not.
+    // The consequence is a negation, because it is much more certain than a positive statement.
     reads("noisy_or 0.9: a=no 0.1, b 0.6", "if not b then not a, 0.89; silent 10 % of the time");
 }
 
 #[test]
-fn labels_of_more_categories_are_conditions_by_what_is_left() {
+fn conditions_on_labels_of_more_categories_name_the_remaining_categories() {
     reads("noisy_or 0.9: gait 0.1, a 0", "if standing then a, 0.9");
     reads("noisy_or 0.9: centered 0.1, a 0", "if hands is high or low then a, 0.9");
     reads("noisy_or 0.9: hands=high 0.1, a 0", "if centered or low then a, 0.9");
@@ -64,7 +64,7 @@ fn many_causes_are_listed() {
 }
 
 #[test]
-fn only_differences_between_categories_of_a_label_are_told() {
+fn only_differences_between_categories_of_a_label_are_stated() {
     reads("noisy_or 0.9: a 1, b 1", "says nothing");
     reads("noisy_or 0.9: a 0.2, a=no 0.2", "one of a or not a makes it true, 0.9");
     reads(
@@ -72,11 +72,11 @@ fn only_differences_between_categories_of_a_label_are_told() {
         "one of a, not a, gait or standing makes it true, 0.9",
     );
     reads("noisy_or 0.9: a 0.1, a=no 0.2", "a, 0.53; silent 10 % of the time");
-    // The last label hardly cares: it is no consequence, however close the strengths are.
+    // The categories of the last label hardly differ, so it is not the consequence, although the strengths are close.
     reads("noisy_or 0.9: a 0.95, a=no 0.97, gait 0.922, standing 0.9225", "a, 0.52; silent 95 % of the time");
     reads("noisy_or 0.9: a 0.1, a=no 0.2, b 0.3", "if not a then b, 0.54; silent 30 % of the time");
     reads("noisy_or 0.9: a 0.2, a=no 0.2, b 0.3", "b, 0.54; silent 30 % of the time");
-    // As they are learned: some numbers hardly matter.
+    // A learned rule, in which some of the numbers have almost no effect.
     reads(
         "noisy_or 0.999: a 0.997, a=no 0.274, b 0.975, b=no 0.975, c 0.723, c=no 0.991",
         "if not c then not a, 0.95; silent 27 % of the time",
@@ -88,7 +88,7 @@ fn only_differences_between_categories_of_a_label_are_told() {
 }
 
 #[test]
-fn extreme_probabilities_stay_apart_from_certain_ones() {
+fn extreme_probabilities_are_not_rounded_to_0_or_1() {
     reads("noisy_or 1: a=no 0, b 0", "if a then b, 1");
     reads("noisy_or 0: a=no 0, b 0", "if a then b, 0");
     reads("noisy_or 0.999999: a=no 0, b 0", "if a then b, 0.999999");

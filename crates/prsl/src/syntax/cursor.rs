@@ -14,10 +14,11 @@ use crate::label::{CategoryId, Label, LabelId};
 use crate::names::{Bare, Names};
 use crate::notation::{RESERVED, STATEMENTS};
 
-/// The number of comparisons of misspelt names with known ones in one text. Beyond it there are no suggestions, since each takes time.
+/// Maximum number of comparisons of misspelt names with known ones in one text. Beyond it there are no suggestions,
+/// which bounds the time.
 pub(crate) const MAX_COMPARISONS: usize = 200_000;
 
-/// Something that was read, or the error at the cursor.
+/// The result of reading at the cursor.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
 /// A position in the tokens of one statement.
@@ -259,7 +260,7 @@ impl<'a> Cursor<'a> {
         expectation::read(self)
     }
 
-    /// An atom as a formula. An unknown name becomes an error of the cursor, and reading goes on.
+    /// An atom as a formula. An unknown name becomes an error of the cursor, and reading continues.
     pub(crate) fn atom_formula(&mut self) -> Parsed<Formula> {
         let before = self.at;
         match self.atom() {

@@ -1,4 +1,5 @@
-//! Reads formulas by operator precedence. Pending operators are on an explicit stack, so that deep nesting causes no recursion.
+//! Reads formulas by operator precedence. Pending operators are on an explicit stack, so deep nesting causes no
+//! recursion.
 
 use std::ops::Range;
 
@@ -17,7 +18,7 @@ enum Pending {
     ImpliedBy,
     Iff,
     Paren,
-    /// Bound, number and its span, and the members read so far.
+    /// A count: its bound, its number, the span of the number, and how many members have been read.
     Count(Bound, usize, Range<usize>, usize),
 }
 
@@ -121,7 +122,7 @@ impl<'c, 't> Expression<'c, 't> {
         Ok(true)
     }
 
-    /// Reads an operator, or what ends the operand.
+    /// Reads an operator, or the token that ends the operand.
     fn operator(&mut self) -> Parsed<After> {
         let operator = match self.cursor.kind() {
             Kind::Sign(Sign::And) => Pending::And(2),

@@ -125,7 +125,8 @@ const SIGNS: [(&str, Sign); 34] = [
     ("<", Sign::Less),
 ];
 
-/// All tokens of a text, with comments, and `End` as the last one. Unknown characters are reported as errors and skipped.
+/// All tokens of a text, with comments, and `End` as the last one. Unknown characters are reported as errors and
+/// skipped.
 pub(crate) fn tokens(source: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut lexer = Lexer { source, at: 0, tokens: Vec::new(), errors: Vec::new() };
     let mut starts_line = true;

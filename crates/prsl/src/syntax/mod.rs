@@ -1,6 +1,7 @@
 //! The rule language: reading and printing formulas, combinations and expectations.
 //!
-//! Names are looked up in the [`Names`] of a model. No other part of a model is needed. `text` reads the statements of a model file.
+//! Names are looked up in the [`Names`] of a model. No other part of a model is needed. `text` reads the statements
+//! of a model file.
 
 mod combination;
 pub(crate) mod cursor;
@@ -17,9 +18,9 @@ use crate::names::Names;
 use cursor::{Cursor, Parsed};
 use lex::{Kind, Sign};
 
-/// The largest model text that is read, in bytes.
+/// Maximum size of a model text, in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
-/// The number of errors that are listed. A text with more is probably not a model.
+/// Maximum number of errors listed. A text with more is probably not a model.
 pub(crate) const MAX_ERRORS: usize = 200;
 
 /// Reads a text that is a formula.

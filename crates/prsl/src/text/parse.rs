@@ -1,7 +1,7 @@
 //! Reads a model file: tokens to statements, statements to a model.
 //!
-//! A statement begins with its keyword at the start of a line and ends where the next one begins, so that rules may span several lines.
-//! Each statement is read by itself: an error in one does not hide errors in the others.
+//! A statement begins with its keyword at the start of a line, and ends where the next one begins. So rules may span
+//! several lines. Each statement is read separately, so an error in one does not hide errors in others.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -72,8 +72,8 @@ impl<'s> Errors<'s> {
         Self { source, tokens, unreadable, list }
     }
 
-    /// Whether the lexer could read all of a statement. Errors of other statements are not reported, since they may follow from its
-    /// errors.
+    /// Whether the lexer could read all of a statement. If not, other errors of the statement are not reported, since
+    /// they may follow from the unreadable part.
     fn is_readable(&self, statement: &[Token]) -> bool {
         let (first, last) = (statement[0].span.start, statement[statement.len() - 1].span.start);
         let end = self.tokens[self.tokens.partition_point(|token| token.span.start <= last)].span.start;
@@ -81,9 +81,9 @@ impl<'s> Errors<'s> {
         self.unreadable.get(next).is_none_or(|hole| end <= hole.start)
     }
 
-    /// The line of an earlier statement, as messages say it.
+    /// The line of an earlier statement, for messages.
     fn line_of(&self, offset: usize) -> String {
-        // Counting the lines of a large text takes long, and further errors are not shown.
+        // Counting the lines of a large text is slow, and errors beyond the limit are not shown.
         if self.list.len() < MAX_ERRORS {
             format!("in line {}", position(self.source, offset).0)
         } else {
@@ -92,7 +92,7 @@ impl<'s> Errors<'s> {
     }
 }
 
-/// Reads the labels, which all other statements refer to, and where they are declared.
+/// Reads the labels, which all other statements refer to. Also returns the spans of their declarations.
 fn read_labels(statements: &[&[Token]], errors: &mut Errors<'_>) -> (Names, Vec<Range<usize>>) {
     let mut names = Names::default();
     let mut spans: Vec<Range<usize>> = Vec::new();
@@ -124,9 +124,9 @@ fn read_labels(statements: &[&[Token]], errors: &mut Errors<'_>) -> (Names, Vec<
 struct Contents {
     rules: Vec<Rule>,
     rule_spans: Vec<Range<usize>>,
-    /// For each name of a rule, where the rule begins.
+    /// The offset of each named rule.
     rule_names: HashMap<String, usize>,
-    /// For each label its calibrator, and where the statement begins.
+    /// The calibrator of each label, and the offset of its statement.
     calibrators: HashMap<LabelId, (Calibrator, usize)>,
     typical: Typical,
     expectations: Vec<Expectation>,

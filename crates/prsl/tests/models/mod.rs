@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use prsl::Model;
 
-/// Awkward names, as they are written in formulas.
+/// Names of labels as written in formulas, including some that need quotes.
 const LABELS: [&str; 5] = ["plain", "\"two words\"", "größe", "\"label\"", "\"quo\\\"te\\u{2028}\""];
 const CATEGORIES: [&str; 4] = ["a", "\"in\"", "\"1st\"", "ß"];
 
-/// A model of one to five labels and up to `max_rules` rules, hard ones and noisy-ors among them, and up to three
+/// A model of one to five labels, up to `max_rules` rules including hard ones and noisy-or rules, and up to three
 /// typical combinations.
 pub fn model(max_rules: usize) -> impl Strategy<Value = Model> {
     prop::collection::vec((2_usize..5, any::<bool>(), 0_usize..3, probability()), 1..=5)
@@ -58,7 +58,7 @@ pub fn hard_model(max_rules: usize) -> impl Strategy<Value = Model> {
     )
 }
 
-/// Probabilities with the awkward ones among them.
+/// Probabilities, including edge cases.
 pub fn probability() -> impl Strategy<Value = f64> {
     prop_oneof![3 => Just(1.0), 1 => Just(0.0), 1 => Just(0.5), 1 => Just(f64::MIN_POSITIVE / 8.0), 4 => 0.0..1.0]
 }

@@ -1,11 +1,11 @@
-//! What a rule answers its labels: the messages of one factor, in the form that is cheapest for it.
+//! Messages from one factor to its labels, in the cheapest form for the factor.
 //!
-//! A factor receives from each of its labels what everything else makes of it (its *cavity*), and sends to each
-//! label the ⊕ over the other labels of the rule's weight times their cavities. Slots lie label after label, in
-//! the order of the factor's scope; every slot is a lane.
+//! A factor receives a cavity message from each of its labels. It sends to each label the ⊕ over the other labels of
+//! the rule's weight times their cavity messages. Slots are ordered by label, as in the factor's scope. Every slot is
+//! a lane.
 //!
-//! Hot loops index whole slices by a range of slots instead of zipping parts of them: otherwise the compiler vectorizes
-//! across slots and gathers, where it should across the lane.
+//! Hot loops index whole slices by a range of slots instead of zipping parts of them. With zipped parts, the compiler
+//! vectorizes across slots with gather instructions instead of across the lane.
 
 mod chain;
 mod table;
@@ -21,10 +21,10 @@ use crate::infer::semiring::Semiring;
 /// One value for each of `L` rows.
 pub(super) type Lane<const L: usize> = [f64; L];
 
-/// Positive numbers stay above this, so that the product of two of them does not underflow.
-pub(super) const LEAST: f64 = 1e-145;
+/// Lower limit of positive values: the product of two such values does not underflow.
+pub(super) const MIN_POSITIVE: f64 = 1e-145;
 
-/// How a factor's messages are computed.
+/// The form in which a factor's messages are computed.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     RankOne(RankOne),
@@ -34,7 +34,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The same with its numbers as elements of a semiring.
+    /// Converts the numbers of the form to elements of a semiring.
     pub(super) fn elements<S: Semiring>(&self) -> Self {
         match self {
             Form::RankOne(form) => Form::RankOne(RankOne {
@@ -52,32 +52,36 @@ impl Form {
                 ends: form.ends.iter().map(|&weight| S::element(weight)).collect(),
                 ..form.clone()
             }),
-            // It computes with plain numbers in every semiring.
+            // A frontier computes with plain numbers in every semiring.
             Form::Frontier(form) => Form::Frontier(form.clone()),
         }
     }
 
-    /// Whether plain numbers hold what it weighs by, with room for products with messages.
+    /// Whether all positive weights are at least [`MIN_POSITIVE`], so that products with messages do not underflow.
     pub(super) fn is_plain(&self) -> bool {
-        let is_plain = |number: f64| number == 0.0 || number >= LEAST;
+        let is_plain = |number: f64| number == 0.0 || number >= MIN_POSITIVE;
         match self {
             Form::RankOne(form) => form.weights.into_iter().chain(form.q.iter().map(|q| q[0])).all(is_plain),
             Form::Table(form) => form
                 .entries
                 .iter()
                 .zip(&form.logs)
-                .all(|(&number, &log)| number >= LEAST || log == f64::NEG_INFINITY),
+                .all(|(&number, &log)| number >= MIN_POSITIVE || log == f64::NEG_INFINITY),
             Form::Chain(form) => form.ends.iter().copied().all(is_plain),
             Form::Frontier(form) => form.weights.into_iter().chain(form.q.iter().copied()).all(is_plain),
         }
     }
 
-    /// A number below [`LEAST`] if a product on the way to the messages may have underflowed, given the smallest positive
-    /// cavity of each label. Asked after [`Self::send`], with its scratch memory.
+    /// Returns a value below [`MIN_POSITIVE`] if a product in [`Self::send`] may have underflowed. `cavities` has the
+    /// smallest positive cavity message of each label, and `scratch` the contents that [`Self::send`] left.
     #[inline(always)]
-    pub(super) fn least<const L: usize>(&self, cavities: &[Lane<L>], scratch: &[Lane<L>]) -> Lane<L> {
+    pub(super) fn smallest_product<const L: usize>(
+        &self,
+        cavities: &[Lane<L>],
+        scratch: &[Lane<L>],
+    ) -> Lane<L> {
         match self {
-            Form::RankOne(form) => form.least(cavities),
+            Form::RankOne(form) => form.smallest_product(cavities),
             Form::Table(form) => {
                 let mut product = [form.smallest; L];
                 for cavity in cavities {
@@ -87,8 +91,8 @@ impl Form {
                 }
                 product
             }
-            Form::Chain(form) => form.least(cavities, scratch),
-            // It does not underflow.
+            Form::Chain(form) => form.smallest_product(cavities, scratch),
+            // A frontier scales its points, so it does not underflow.
             Form::Frontier(_) => [f64::INFINITY; L],
         }
     }
@@ -103,7 +107,7 @@ impl Form {
         }
     }
 
-    /// How many lanes of scratch memory [`Self::send`] needs.
+    /// Number of lanes of scratch memory that [`Self::send`] needs.
     #[inline(always)]
     pub(super) fn n_scratch(&self) -> usize {
         match self {
@@ -114,7 +118,7 @@ impl Form {
         }
     }
 
-    /// The messages to all labels, given the cavities of all labels. They are not normalized.
+    /// Computes the unnormalized messages to all labels from their cavity messages.
     #[inline(always)]
     pub(super) fn send<S: Semiring, const L: usize>(
         &self,
@@ -131,24 +135,24 @@ impl Form {
     }
 }
 
-/// A noisy-or or a clause: messages linear in the number of labels, all terms non-negative.
+/// A noisy-or or a clause. Its messages take linear time in the number of labels, and all terms are non-negative.
 ///
 /// # Derivation
 ///
-/// The rule weighs by w(silent) if no label fires and by w(fired) if one does. A label i with cavity c stays silent
-/// or fires with
+/// The rule has weight w(silent) if no label fires, and w(fired) otherwise. A label i with cavity message c is silent
+/// or fires with the weights
 ///
 /// ```text
 /// sᵢ = Σ q(m) c(m)          fᵢ = Σ (1 − q(m)) c(m)                                  (1)
 /// ```
 ///
-/// and two groups of labels together are silent if both are, fired if either is:
+/// Two groups of labels together are silent if both are silent, and fire if either fires:
 ///
 /// ```text
 /// (s₁, f₁) ∨ (s₂, f₂) = (s₁ s₂, f₁ (s₂ + f₂) + s₁ f₂)                               (2)
 /// ```
 ///
-/// With (S, F) the ∨ of all other labels, the label's own state m is silent with q and fires with 1 − q, so
+/// Let (S, F) be the ∨ of all other labels. State m of the label is silent with q = q(m) and fires with 1 − q, so
 ///
 /// ```text
 /// message(m) = w(silent) S q + w(fired) (F q + (F + S) (1 − q))
@@ -156,33 +160,34 @@ impl Form {
 /// message(m) = q A + (1 − q) B                                                      (4)
 /// ```
 ///
-/// Domain: 0 ≤ q ≤ 1 under a sum. Under a maximum q must be 0 or 1: then each state is silent or fires, and the pair
-/// holds the best weights of either kind. Checked in `trees_are_exact`.
+/// Domain: 0 ≤ q ≤ 1 under a sum. Under a maximum, q must be 0 or 1. Then each state either is silent or fires, and a
+/// pair holds the best weight of each case. Checked in `trees_are_exact`.
 #[derive(Clone, Debug)]
 pub(super) struct RankOne {
-    /// How many states each label has.
+    /// Number of states of each label.
     pub(super) sizes: Vec<usize>,
     /// q and 1 − q of each slot.
     pub(super) q: Vec<[f64; 2]>,
-    /// When silent and when fired.
+    /// w(silent) and w(fired).
     pub(super) weights: [f64; 2],
     /// The smallest positive q or 1 − q.
     smallest: f64,
 }
 
 impl RankOne {
-    /// The form of a rule with q of each slot.
+    /// Creates the form from the inhibition probability of each slot.
     pub(super) fn new(sizes: Vec<usize>, q: Vec<f64>, weights: [f64; 2]) -> Self {
         let q: Vec<[f64; 2]> = q.into_iter().map(|q| [q, 1.0 - q]).collect();
         let smallest = q.iter().flatten().copied().filter(|&q| q > 0.0).fold(1.0, f64::min);
         Self { sizes, q, weights, smallest }
     }
 
-    /// That something fires is a sum, as large as its largest term. That nothing fires is a product, but where that is what
-    /// counts all messages are as small as it is, and the factor's total shows it. So it takes one small cavity to underflow.
+    /// See [`Form::smallest_product`]. The weight of "fired" is a sum, at least as large as its largest term. The
+    /// weight of "silent" is a product over labels. If it dominates, all messages are as small as the product, and
+    /// the factor's total shows it. So only a single small cavity message can underflow undetected.
     #[inline(always)]
-    fn least<const L: usize>(&self, cavities: &[Lane<L>]) -> Lane<L> {
-        /// What is left of [`LEAST`] for the totals of the other labels.
+    fn smallest_product<const L: usize>(&self, cavities: &[Lane<L>]) -> Lane<L> {
+        /// Margin for the totals of the other labels.
         const TOTALS: f64 = 1e-85;
         let mut smallest = [f64::INFINITY; L];
         for cavity in cavities {
@@ -219,8 +224,8 @@ impl RankOne {
         for label in (0..n).rev() {
             let slots = first - self.sizes[label]..first;
             first = slots.start;
-            // From here on `own` is the or of a label and all behind it, and `before` that of all others. Nobody is
-            // before the first label and nobody behind the last: short rules are most rules.
+            // In this loop, `own` becomes the ∨ of a label and all labels after it, and `before` that of all other
+            // labels. The first and the last label skip an empty ∨, because most rules are short.
             if label + 1 < n {
                 before[label] = match label {
                     0 => own[1],
@@ -229,11 +234,11 @@ impl RankOne {
                 own[label] = or::<S, L>(&own[label], &own[label + 1]);
             }
             before[label] = self.weigh::<S, L>(&before[label]); // (3)
-            self.answer::<S, L>(&before[label], outgoing, slots); // (4)
+            self.send_one::<S, L>(&before[label], outgoing, slots); // (4)
         }
     }
 
-    /// How likely a label is to stay silent and to fire.
+    /// The weights with which a label is silent and fires, by (1).
     #[inline(always)]
     fn outcome<S: Semiring, const L: usize>(&self, cavity: &[Lane<L>], slots: Range<usize>) -> [Lane<L>; 2] {
         let [mut silent, mut fired] = [[S::ZERO; L]; 2];
@@ -247,7 +252,7 @@ impl RankOne {
         [silent, fired]
     }
 
-    /// A and B.
+    /// A and B of (3).
     #[inline(always)]
     fn weigh<S: Semiring, const L: usize>(&self, [silent, fired]: &[Lane<L>; 2]) -> [Lane<L>; 2] {
         let [w_silent, w_fired] = self.weights;
@@ -260,7 +265,7 @@ impl RankOne {
     }
 
     #[inline(always)]
-    fn answer<S: Semiring, const L: usize>(
+    fn send_one<S: Semiring, const L: usize>(
         &self,
         [a, b]: &[Lane<L>; 2],
         message: &mut [Lane<L>],
@@ -275,7 +280,7 @@ impl RankOne {
     }
 }
 
-/// The smallest positive number of each lane, infinite if there is none.
+/// The smallest positive value of each lane, or infinity if there is none.
 #[inline(always)]
 pub(super) fn smallest<const L: usize>(lanes: &[Lane<L>]) -> Lane<L> {
     let mut smallest = [f64::INFINITY; L];
@@ -288,6 +293,7 @@ pub(super) fn smallest<const L: usize>(lanes: &[Lane<L>]) -> Lane<L> {
     smallest
 }
 
+/// The ∨ of (2).
 #[inline(always)]
 fn or<S: Semiring, const L: usize>([s1, f1]: &[Lane<L>; 2], [s2, f2]: &[Lane<L>; 2]) -> [Lane<L>; 2] {
     let [mut silent, mut fired] = [[S::ZERO; L]; 2];

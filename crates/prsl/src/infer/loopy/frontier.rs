@@ -1,41 +1,41 @@
-//! Noisy-or rules over many labels under the maximum.
+//! Max-product messages of noisy-or rules over many labels.
 
 use super::form::Lane;
 use crate::infer::semiring::Semiring;
 use crate::log_space::log_add_exp;
 
-/// The most points that are kept of a set; beyond it every other one is dropped, and messages are estimates.
+/// Maximum number of points of a set. Above it, every other point is dropped and messages become approximate.
 const MAX_POINTS: usize = 32;
 
-/// The best weights that some labels reach together: (product of cavities · Q, product of cavities · (1 − Q)).
+/// Two weights of one choice of states: (product of cavity messages · Q, product of cavity messages · (1 − Q)).
 type Point = [f64; 2];
 
-/// A wide noisy-or with general q, under the maximum.
+/// A noisy-or over many labels under max-product, with any q from 0 to 1.
 ///
 /// # Derivation
 ///
-/// Under a sum the pair (silent, fired) of a group of labels is one pair of numbers. Under a maximum every choice of
-/// states has a pair (u, v) of its own: its cavities' product times Q, and times 1 − Q. Pairs of two groups combine by
-/// ∨ as sums do, and whatever the other labels do, the weight is
+/// Under a sum, a group of labels has one pair (silent, fired). Under a maximum, every choice of states has its own
+/// pair (u, v): the product of its cavity messages times Q, and times 1 − Q. Pairs of two groups combine by ∨, as for
+/// sums. For any states of the other labels, the weight is
 ///
 /// ```text
 /// α u + w(fired) v          min(w) ≤ α ≤ max(w)
 /// ```
 ///
-/// linear in (u, v) with coefficients ≥ 0. Only the corners of the upper right hull of all pairs can be the largest, so
-/// label by label only those are kept: exact as long as they are few. Corners stay corners when u and v are scaled, each by
-/// itself, so that neither underflows however small it is beside the other. Checked in
+/// which is linear in (u, v) with coefficients ≥ 0. Its maximum is at a corner of the upper right convex hull of all
+/// pairs. So only the corners are kept after each label, which is exact up to [`MAX_POINTS`] corners. Scaling u and v
+/// separately preserves corners, so neither underflows if it is much smaller than the other. Checked in
 /// `wide_noisy_or_rules_find_the_best_explanation`.
 #[derive(Clone, Debug)]
 pub(super) struct Frontier {
     pub(super) sizes: Vec<usize>,
     /// q of each slot.
     pub(super) q: Vec<f64>,
-    /// When silent and when fired.
+    /// w(silent) and w(fired).
     pub(super) weights: [f64; 2],
 }
 
-/// Points whose largest u and v are 1, and the logarithms of what these stand for.
+/// Points, scaled so that the largest u and the largest v are 1, and the logarithms of the two scales.
 #[derive(Clone, Debug, PartialEq)]
 struct Corners {
     points: Vec<Point>,
@@ -59,9 +59,9 @@ impl Frontier {
         }
     }
 
-    /// ln of the messages, given ln of the cavities.
+    /// Computes the log messages from the log cavity messages.
     fn send_logs(&self, log_cavities: &[f64], log_messages: &mut [f64]) {
-        let mut before: Vec<Corners> = vec![Corners::nobody()];
+        let mut before: Vec<Corners> = vec![Corners::empty()];
         let mut first = 0;
         for &n in &self.sizes {
             let slots = first..first + n;
@@ -69,18 +69,18 @@ impl Frontier {
             let own = Corners::of_label(&log_cavities[slots.clone()], &self.q[slots]);
             before.push(before[before.len() - 1].or(&own));
         }
-        let mut behind = Corners::nobody();
+        let mut after = Corners::empty();
         for (label, &n) in self.sizes.iter().enumerate().rev() {
             let slots = first - n..first;
             first = slots.start;
-            let others = before[label].or(&behind);
-            self.answer(&others, &self.q[slots.clone()], &mut log_messages[slots.clone()]);
-            behind = behind.or(&Corners::of_label(&log_cavities[slots.clone()], &self.q[slots]));
+            let others = before[label].or(&after);
+            self.send_one(&others, &self.q[slots.clone()], &mut log_messages[slots.clone()]);
+            after = after.or(&Corners::of_label(&log_cavities[slots.clone()], &self.q[slots]));
         }
     }
 
-    /// ln of the best weight of each state, given what all other labels reach.
-    fn answer(&self, others: &Corners, q: &[f64], log_messages: &mut [f64]) {
+    /// Computes the log of the best weight of each state, given the points of all other labels.
+    fn send_one(&self, others: &Corners, q: &[f64], log_messages: &mut [f64]) {
         let [w_silent, w_fired] = self.weights.map(f64::ln);
         log_messages.fill(f64::NEG_INFINITY);
         for point in &others.points {
@@ -95,8 +95,8 @@ impl Frontier {
 }
 
 impl Corners {
-    /// No label: silent for sure.
-    fn nobody() -> Self {
+    /// The pair of an empty group of labels, which is always silent.
+    fn empty() -> Self {
         Self { points: vec![[1.0, 0.0]], log_scale: [0.0, f64::NEG_INFINITY] }
     }
 
@@ -110,7 +110,7 @@ impl Corners {
         Self { points: hull(points), log_scale }
     }
 
-    /// All ways to take one point of each set, those kept that can be best.
+    /// The corners of all combinations of one point of each set.
     fn or(&self, other: &Self) -> Self {
         let ([s1, f1], [s2, f2]) = (self.log_scale, other.log_scale);
         let terms = [f1 + s2, f1 + f2, s1 + f2];
@@ -123,7 +123,7 @@ impl Corners {
         Self { points: hull(all), log_scale: [s1 + s2, fired] }.scaled()
     }
 
-    /// The same with the largest u and v 1 again.
+    /// Rescales the points so that the largest u and the largest v are 1.
     fn scaled(mut self) -> Self {
         for axis in [0, 1] {
             let largest = self.points.iter().map(|point| point[axis]).fold(0.0, f64::max);
@@ -138,12 +138,12 @@ impl Corners {
     }
 }
 
-/// e to the difference of two logarithms, 0 where the first is that of 0.
+/// exp(log − log_scale), and 0 if `log` is −∞.
 fn ratio(log: f64, log_scale: f64) -> f64 {
     if log == f64::NEG_INFINITY { 0.0 } else { (log - log_scale).exp() }
 }
 
-/// The corners of the upper right hull, from the largest u to the largest v.
+/// The corners of the upper right convex hull, from the largest u to the largest v.
 fn hull(mut points: Vec<Point>) -> Vec<Point> {
     points.sort_by(|a, b| b[0].total_cmp(&a[0]).then(b[1].total_cmp(&a[1])));
     let mut kept: Vec<Point> = Vec::new();
@@ -166,7 +166,7 @@ fn hull(mut points: Vec<Point>) -> Vec<Point> {
     kept
 }
 
-/// Whether b lies on or below the line from a to c, where u falls and v rises from a to c.
+/// Whether b lies on or below the line from a to c. From a to c, u decreases and v increases.
 fn is_inside(a: Point, b: Point, c: Point) -> bool {
     (a[0] - b[0]) * (c[1] - b[1]) >= (b[1] - a[1]) * (b[0] - c[0])
 }
@@ -176,14 +176,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hull_keeps_the_corners_alone() {
+    fn the_hull_keeps_only_the_corners() {
         let corners = [[4.0, 0.0], [3.0, 3.0], [0.0, 4.0]];
         let inside = [[2.0, 2.0], [3.5, 1.4], [1.0, 3.1], [0.0, 0.0]];
         assert_eq!(hull([&corners[..], &inside[..]].concat()), corners);
     }
 
     #[test]
-    fn a_long_hull_is_thinned_and_keeps_its_ends() {
+    fn a_hull_with_too_many_corners_is_thinned_and_keeps_its_ends() {
         let circle: Vec<Point> =
             (0..1000).map(|i| f64::from(i) / 999.0 * 1.57).map(|t| [t.cos(), t.sin()]).collect();
         let kept = hull(circle.clone());

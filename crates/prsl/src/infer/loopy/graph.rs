@@ -61,23 +61,23 @@ pub(super) struct Edge {
 
 impl Graph {
     pub(super) fn new(factors: &Factors, aim: Aim, merge: bool) -> Result<Self> {
-        let groups = if merge { merge::merged(factors) } else { merge::apart(factors) };
+        let groups = if merge { merge::merged(factors) } else { merge::unmerged(factors) };
         let mut graph =
             Graph { labels: Vec::new(), factors: Vec::new(), edges: Vec::new(), constants: Vec::new() };
-        let (constant, speaking): (Vec<Group>, Vec<Group>) =
+        let (constant, connected): (Vec<Group>, Vec<Group>) =
             groups.into_iter().partition(|group| group.scope.is_empty());
         for &rule in constant.iter().flat_map(|group| &group.rules) {
             let weight = merge::weights(factors, &factors.list[rule], &[])[0];
             graph.constants.push((RuleId::new(rule), weight.number));
         }
-        let variables = graph.add_labels(factors, &speaking);
-        let (order, components) = order(&speaking, &variables);
+        let variables = graph.add_labels(factors, &connected);
+        let (order, components) = order(&connected, &variables);
         for (variable, component) in graph.labels.iter_mut().zip(components) {
             variable.component = component;
         }
-        let mut speaking: Vec<Option<Group>> = speaking.into_iter().map(Some).collect();
+        let mut connected: Vec<Option<Group>> = connected.into_iter().map(Some).collect();
         for index in order {
-            let group = speaking[index].take().expect("each group comes once");
+            let group = connected[index].take().expect("each group comes once");
             let form = form(factors, &group, aim)?;
             graph.add_factor(group, form, &variables);
         }
@@ -117,7 +117,7 @@ impl Graph {
         let (first_edge, first_slot, factor) = (self.edges.len(), self.n_slots(), self.factors.len());
         let mut slot = first_slot;
         for label in &group.scope {
-            let variable = variables[label.index()].expect("spoken about");
+            let variable = variables[label.index()].expect("the label has a rule");
             let states = self.labels[variable].states.clone();
             self.labels[variable].edges.push(self.edges.len());
             let slots = slot..slot + states.len();
@@ -142,12 +142,12 @@ impl Graph {
 fn order(groups: &[Group], variables: &[Option<usize>]) -> (Vec<usize>, Vec<usize>) {
     let scope = |group: usize| groups[group].scope.iter().filter_map(|label| variables[label.index()]);
     let n_labels = variables.iter().flatten().count();
-    let mut speaking: Vec<Vec<usize>> = vec![Vec::new(); n_labels];
+    let mut groups_of: Vec<Vec<usize>> = vec![Vec::new(); n_labels];
     for group in 0..groups.len() {
-        scope(group).for_each(|label| speaking[label].push(group));
+        scope(group).for_each(|label| groups_of[label].push(group));
     }
     let mut roots: Vec<usize> = (0..n_labels).collect();
-    roots.sort_by_key(|&label| std::cmp::Reverse(speaking[label].len()));
+    roots.sort_by_key(|&label| std::cmp::Reverse(groups_of[label].len()));
     let mut component = vec![usize::MAX; n_labels];
     let mut placed = vec![false; groups.len()];
     let mut order = Vec::with_capacity(groups.len());
@@ -158,7 +158,7 @@ fn order(groups: &[Group], variables: &[Option<usize>]) -> (Vec<usize>, Vec<usiz
         component[root] = root;
         let mut queue = std::collections::VecDeque::from([root]);
         while let Some(label) = queue.pop_front() {
-            for &group in &speaking[label] {
+            for &group in &groups_of[label] {
                 if std::mem::replace(&mut placed[group], true) {
                     continue;
                 }

@@ -43,7 +43,7 @@ pub(super) struct Group {
 }
 
 /// One group per rule.
-pub(super) fn apart(factors: &Factors) -> Vec<Group> {
+pub(super) fn unmerged(factors: &Factors) -> Vec<Group> {
     let alone = |factor: &Factor| Group {
         rules: vec![factor.rule.index()],
         scope: factors.scope(factor),
@@ -54,7 +54,7 @@ pub(super) fn apart(factors: &Factors) -> Vec<Group> {
 
 /// Merges each rule with a rule that contains all its labels, if the table stays small.
 pub(super) fn merged(factors: &Factors) -> Vec<Group> {
-    let mut widest_first = apart(factors);
+    let mut widest_first = unmerged(factors);
     widest_first.sort_by_key(|group| std::cmp::Reverse(group.scope.len()));
     let mut groups: Vec<Group> = Vec::new();
     let mut hosts =

@@ -322,10 +322,10 @@ impl Loopy {
             return None;
         }
         let stopped = answer.stopped;
-        let mut masses = answer.masses;
+        let mut marginals = answer.marginals;
         let mut held = row.to_vec();
         for _ in 0..times {
-            let ties = self.tied(&masses);
+            let ties = self.tied(&marginals);
             for &(label, first) in &ties {
                 let block = self.model.block(label);
                 let belief = held[block.start + first];
@@ -341,22 +341,22 @@ impl Loopy {
                 // kept.
                 break;
             }
-            masses = answer.masses;
+            marginals = answer.marginals;
         }
-        let first = |label| first_best(&masses[self.model.block(label)]);
+        let first = |label| first_best(&marginals[self.model.block(label)]);
         Some((self.model.label_ids().map(first).collect(), stopped))
     }
 
     /// Labels with several best categories that rules distinguish, with the first of these. There is one label per
     /// component.
-    fn tied(&self, masses: &[f64]) -> Vec<(LabelId, usize)> {
+    fn tied(&self, marginals: &[f64]) -> Vec<(LabelId, usize)> {
         let mut parts = std::collections::HashSet::new();
         let mut ties = Vec::new();
         for label in self.model.label_ids() {
-            let masses = &masses[self.model.block(label)];
-            let first = first_best(masses);
-            let is_tied = (first + 1..masses.len())
-                .any(|other| is_tie(masses, other) && self.max.tells_apart(label, first, other));
+            let marginals = &marginals[self.model.block(label)];
+            let first = first_best(marginals);
+            let is_tied = (first + 1..marginals.len())
+                .any(|other| is_tie(marginals, other) && self.max.distinguishes(label, first, other));
             if is_tied && parts.insert(self.max.component(label)) {
                 ties.push((label, first));
             }
@@ -367,7 +367,7 @@ impl Loopy {
     /// ln Z and the marginals of a row, including typical combinations.
     fn finished(&self, row: &[f64], answer: Answer) -> (f64, Vec<f64>) {
         let mixture = self.typical.mixture(row, answer.log_evidence);
-        (mixture.log_evidence, self.typical.mixed(&mixture, answer.masses))
+        (mixture.log_evidence, self.typical.mixed(&mixture, answer.marginals))
     }
 }
 
@@ -380,11 +380,11 @@ fn ranked(decoded: Option<Decoded>, n: usize) -> RankedAssignments {
 }
 
 /// Whether a category is as good as the best one, up to rounding.
-fn is_tie(masses: &[f64], category: usize) -> bool {
-    let largest = masses.iter().copied().fold(0.0, f64::max);
-    masses[category] >= largest * (1.0 - TIE)
+fn is_tie(marginals: &[f64], category: usize) -> bool {
+    let largest = marginals.iter().copied().fold(0.0, f64::max);
+    marginals[category] >= largest * (1.0 - TIE)
 }
 
-fn first_best(masses: &[f64]) -> usize {
-    (0..masses.len()).find(|&category| is_tie(masses, category)).unwrap_or(0)
+fn first_best(marginals: &[f64]) -> usize {
+    (0..marginals.len()).find(|&category| is_tie(marginals, category)).unwrap_or(0)
 }

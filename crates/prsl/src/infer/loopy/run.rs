@@ -1,4 +1,4 @@
-//! Rows through lanes: seated, swept until they rest, answered.
+//! Propagation of many rows. Each lane holds one row until it converges.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::form::Form;
 use super::graph::{Graph, Node};
 use super::merge::Weight;
-use super::sweep::{Change, Direction, Messages, Taken};
+use super::sweep::{Change, Direction, Messages, RowBeliefs};
 use super::{LoopySettings, Schedule};
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
@@ -18,13 +18,13 @@ use crate::log_space::{exp_positive, log_sum_exp, multiply_positive};
 use crate::model::Model;
 use crate::posterior::Stopped;
 
-/// How many rows run side by side.
+/// Number of rows that are propagated side by side.
 const LANES: usize = 8;
 
-/// The most rows that one thread takes at once.
+/// Maximum number of rows in one parallel task.
 const CHUNK: usize = 128;
 
-/// The dampings with which a row that does not converge is tried again.
+/// Damping of the first and the second retry of a row that did not converge.
 const RETRIES: [f64; 2] = [0.5, 0.8];
 
 /// A model's factor graph in one semiring.
@@ -33,38 +33,39 @@ pub(super) struct Propagation<S> {
     states: Arc<States>,
     graph: Graph,
     forms: Vec<Form>,
-    /// The same in logarithms, once a row needs them.
+    /// The forms with log weights, created when the first row needs them.
     log_forms: OnceLock<Vec<Form>>,
-    /// Whether plain numbers hold what all rules weigh by.
+    /// Whether all rule weights can be represented without logarithms.
     is_plain: bool,
     settings: LoopySettings,
-    /// The dampings to be tried, one after the other.
+    /// Damping of each attempt.
     dampings: Vec<f64>,
     semiring: std::marker::PhantomData<S>,
 }
 
-/// What propagation says about one row: for every category its marginal (or best weight), and ln Z.
+/// The result of one row.
 pub(super) struct Answer {
-    pub(super) masses: Vec<f64>,
+    /// The marginal of every category, or its best weight under a maximum.
+    pub(super) marginals: Vec<f64>,
     pub(super) log_evidence: f64,
     pub(super) stopped: Stopped,
-    /// How far everything else agrees with each rule; empty if it was not asked for.
+    /// The agreement of each rule. Empty if it was not requested.
     pub(super) agreement: Vec<f64>,
 }
 
-/// A row on its way.
-struct Seat {
+/// The progress of one row in a lane.
+struct Progress {
     row: usize,
     attempt: usize,
     sweeps: usize,
     is_running: bool,
-    /// Its masses when the marginals came to rest, while other numbers still move.
-    rested: Option<(Vec<f64>, Stopped)>,
-    /// The attempt that came nearest to rest.
+    /// The marginals when they converged, while factor totals still change.
+    converged: Option<(Vec<f64>, Stopped)>,
+    /// The attempt with the smallest residual so far.
     best: Option<Answer>,
 }
 
-/// Whether agreement is wanted beside the marginals.
+/// The requested results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Marginals,
@@ -97,29 +98,30 @@ impl<S: Semiring> Propagation<S> {
     }
 
     /// Whether any rule treats two categories of a label differently.
-    pub(super) fn tells_apart(&self, label: LabelId, a: usize, b: usize) -> bool {
+    pub(super) fn distinguishes(&self, label: LabelId, a: usize, b: usize) -> bool {
         self.states.of_category[label.index()][a] != self.states.of_category[label.index()][b]
     }
 
-    /// Labels of different components have nothing to do with each other; none for a label without rules.
+    /// The connected component of a label, or `None` for a label without rules. Components are independent.
     pub(super) fn component(&self, label: LabelId) -> Option<usize> {
         self.graph.labels.iter().find(|variable| variable.label == label).map(|variable| variable.component)
     }
 
     /// Bytes of the graph with its forms, and of the messages of one thread.
     pub(super) fn bytes(&self) -> [usize; 2] {
-        // The forms are stored as they are, as elements of the semiring and, if a row underflows, as logarithms.
+        // Each form is stored up to three times: with plain numbers, as elements of the semiring and, once a row
+        // underflows, as logarithms.
         let values: usize = self.graph.factors.iter().map(|node| node.form.n_values()).sum();
         [3 * values * size_of::<f64>(), Messages::<S, LANES>::bytes(&self.graph, &self.forms)]
     }
 
-    /// Every row's answer, made into whatever `finish` makes of it, in order.
+    /// Propagates all rows and applies `finish` to each result. Results are in the order of the rows.
     pub(super) fn batch<T: Send>(
         &self,
         rows: &BeliefMatrix,
         finish: impl Fn(&[f64], Answer) -> T + Sync,
     ) -> Vec<T> {
-        // Which factor speaks next depends on the row, so rows with a schedule of their own run alone.
+        // Under the residual schedule the order of factors depends on the row, so each row runs alone.
         if self.settings.schedule == Schedule::Residual || rows.n_rows() == 1 {
             self.batch_in::<T, 1>(rows, finish)
         } else {
@@ -151,14 +153,14 @@ impl<S: Semiring> Propagation<S> {
         parts.into_iter().flatten().collect()
     }
 
-    /// One row's answer.
+    /// Propagates one row.
     pub(super) fn one(&self, row: &[f64], want: Want) -> Answer {
         let mut messages = Messages::<S, 1>::new(&self.graph, &self.forms, want == Want::Agreement);
         let answer = self.run_plain(&mut messages, &[row]).pop().flatten();
         answer.unwrap_or_else(|| self.in_logarithms(row, want))
     }
 
-    /// The answers with plain numbers, `None` where these do not do.
+    /// Propagates rows without logarithms. The result is `None` for a row that needs logarithms.
     fn run_plain<const L: usize>(
         &self,
         messages: &mut Messages<'_, S, L>,
@@ -167,50 +169,51 @@ impl<S: Semiring> Propagation<S> {
         if self.is_plain { self.run(messages, rows) } else { rows.iter().map(|_| None).collect() }
     }
 
+    /// Propagates one row in logarithms.
     fn in_logarithms(&self, row: &[f64], want: Want) -> Answer {
         let elements = || self.graph.factors.iter().map(|node| node.form.elements::<S::Log>()).collect();
         let forms = self.log_forms.get_or_init(elements);
         let mut messages = Messages::<S::Log, 1>::new(&self.graph, forms, want == Want::Agreement);
         let answer = self.run(&mut messages, &[row]).pop().flatten();
-        // In logarithms only a true zero is not to be trusted further: nothing is possible.
+        // Logarithms do not underflow, so only an exact zero stops this run: the row is impossible.
         answer.unwrap_or_else(|| Answer {
-            masses: vec![0.0; row.len()],
+            marginals: vec![0.0; row.len()],
             log_evidence: f64::NEG_INFINITY,
             stopped: Stopped::Exact,
             agreement: vec![0.0; self.model.rules().len()],
         })
     }
 
-    /// The answers of all rows, as many at a time as there are lanes; `None` where something may have underflowed.
+    /// Propagates rows, at most `L` at a time. The result is `None` for a row in which a product may have underflowed.
     ///
-    /// A row leaves its lane when it has come to rest, and the next one takes its seat before the next forward sweep.
+    /// A row that has converged leaves its lane. The next row enters the lane before the next forward sweep.
     fn run<R: Semiring, const L: usize>(
         &self,
         messages: &mut Messages<'_, R, L>,
         rows: &[&[f64]],
     ) -> Vec<Option<Answer>> {
         let mut answers: Vec<Option<Answer>> = rows.iter().map(|_| None).collect();
-        let mut waiting = 0..rows.len();
-        let mut seats: [Option<Seat>; L] = std::array::from_fn(|_| None);
-        let mut taken = Beliefs::default();
+        let mut remaining = 0..rows.len();
+        let mut lanes: [Option<Progress>; L] = std::array::from_fn(|_| None);
+        let mut beliefs = Beliefs::default();
         for lane in rows.len()..L {
-            // A lane without a row repeats the first.
-            messages.seat(lane, &taken.take::<R>(&self.graph, &self.model, &self.states, rows[0]), 0.0);
+            // An unused lane repeats the first row.
+            messages.start(lane, &beliefs.load::<R>(&self.graph, &self.model, &self.states, rows[0]), 0.0);
         }
         loop {
-            for (lane, seat) in seats.iter_mut().enumerate() {
-                if seat.is_none() {
-                    *seat = waiting.next().map(Seat::new);
+            for (lane, progress) in lanes.iter_mut().enumerate() {
+                if progress.is_none() {
+                    *progress = remaining.next().map(Progress::new);
                 }
-                if let Some(seat) = seat
-                    && !seat.is_running
+                if let Some(progress) = progress
+                    && !progress.is_running
                 {
-                    let row = taken.take::<R>(&self.graph, &self.model, &self.states, rows[seat.row]);
-                    messages.seat(lane, &row, self.dampings[seat.attempt]);
-                    seat.is_running = true;
+                    let row = beliefs.load::<R>(&self.graph, &self.model, &self.states, rows[progress.row]);
+                    messages.start(lane, &row, self.dampings[progress.attempt]);
+                    progress.is_running = true;
                 }
             }
-            if seats.iter().all(Option::is_none) {
+            if lanes.iter().all(Option::is_none) {
                 return answers;
             }
             for direction in [Direction::Forward, Direction::Backward] {
@@ -219,10 +222,12 @@ impl<S: Semiring> Propagation<S> {
                     Schedule::Flooding => messages.flooding(),
                     Schedule::Residual => messages.residual(self.settings.tolerance),
                 };
-                for (lane, slot) in seats.iter_mut().enumerate() {
-                    let Some(seat) = slot.as_mut().filter(|seat| seat.is_running) else { continue };
-                    if self.is_done(messages, lane, &change, seat, rows[seat.row]) {
-                        answers[seat.row] = seat.best.take();
+                for (lane, slot) in lanes.iter_mut().enumerate() {
+                    let Some(progress) = slot.as_mut().filter(|progress| progress.is_running) else {
+                        continue;
+                    };
+                    if self.is_done(messages, lane, &change, progress, rows[progress.row]) {
+                        answers[progress.row] = progress.best.take();
                         *slot = None;
                     }
                 }
@@ -230,88 +235,91 @@ impl<S: Semiring> Propagation<S> {
         }
     }
 
-    /// Looks at a row after a sweep. It is done when it has come to rest, when all attempts have failed, or when it
-    /// cannot be trusted: then without an answer.
+    /// Updates a row's progress after a sweep, and returns whether the row is done. It is done if it has converged, if
+    /// all attempts have failed, or if a product may have underflowed. In the last case it has no result.
     fn is_done<R: Semiring, const L: usize>(
         &self,
         messages: &Messages<'_, R, L>,
         lane: usize,
         change: &Change<L>,
-        seat: &mut Seat,
+        progress: &mut Progress,
         row: &[f64],
     ) -> bool {
-        seat.sweeps += 1;
+        progress.sweeps += 1;
         if !messages.is_sound(lane) {
-            seat.best = None;
+            progress.best = None;
             return true;
         }
-        let (sweeps, residual) = (seat.sweeps, change.marginals[lane]);
+        let (sweeps, residual) = (progress.sweeps, change.marginals[lane]);
         let LoopySettings { schedule, tolerance, max_sweeps, .. } = self.settings;
-        // A sweep forward alone has not told the first factors what the last ones know.
-        let is_told = sweeps > 1 || schedule != Schedule::Sequential;
-        if seat.rested.is_none() && residual <= tolerance && is_told {
-            seat.rested = Some((self.masses(messages, lane, row), Stopped::Converged { sweeps, residual }));
+        // After a single forward sweep, no message of the last factors has arrived at the first ones.
+        let has_both_directions = sweeps > 1 || schedule != Schedule::Sequential;
+        if progress.converged.is_none() && residual <= tolerance && has_both_directions {
+            progress.converged =
+                Some((self.category_marginals(messages, lane, row), Stopped::Converged { sweeps, residual }));
         }
-        let is_over = sweeps == max_sweeps;
-        if let Some((masses, stopped)) = seat.rested.take_if(|_| change.totals[lane] <= tolerance || is_over)
+        let is_last_sweep = sweeps == max_sweeps;
+        if let Some((marginals, stopped)) =
+            progress.converged.take_if(|_| change.totals[lane] <= tolerance || is_last_sweep)
         {
-            seat.best = Some(self.answer(messages, lane, masses, stopped));
+            progress.best = Some(self.answer(messages, lane, marginals, stopped));
             return true;
         }
-        if !is_over {
+        if !is_last_sweep {
             return false;
         }
-        if seat.best.as_ref().is_none_or(|best| residual < best.stopped.residual()) {
-            let masses = self.masses(messages, lane, row);
-            seat.best = Some(self.answer(messages, lane, masses, Stopped::NotConverged { sweeps, residual }));
+        if progress.best.as_ref().is_none_or(|best| residual < best.stopped.residual()) {
+            let marginals = self.category_marginals(messages, lane, row);
+            progress.best =
+                Some(self.answer(messages, lane, marginals, Stopped::NotConverged { sweeps, residual }));
         }
-        seat.attempt += 1;
-        seat.sweeps = 0;
-        seat.is_running = false;
-        seat.attempt == self.dampings.len()
+        progress.attempt += 1;
+        progress.sweeps = 0;
+        progress.is_running = false;
+        progress.attempt == self.dampings.len()
     }
 
     fn answer<R: Semiring, const L: usize>(
         &self,
         messages: &Messages<'_, R, L>,
         lane: usize,
-        masses: Vec<f64>,
+        marginals: Vec<f64>,
         stopped: Stopped,
     ) -> Answer {
         Answer {
-            masses,
+            marginals,
             log_evidence: messages.log_evidence(lane),
             stopped,
             agreement: self.agreement(messages, lane),
         }
     }
 
-    /// For every category its state's marginal times its share of the state's belief. A label that no rule speaks
-    /// about keeps its belief.
-    fn masses<R: Semiring, const L: usize>(
+    /// The marginal of every category: that of its state, times the category's share of the state's belief. A label
+    /// without rules keeps its belief.
+    fn category_marginals<R: Semiring, const L: usize>(
         &self,
         messages: &Messages<'_, R, L>,
         lane: usize,
         row: &[f64],
     ) -> Vec<f64> {
-        let mut masses = row.to_vec();
+        let mut marginals = row.to_vec();
         for variable in &self.graph.labels {
             let of_category = &self.states.of_category[variable.label.index()];
-            for (&state, mass) in of_category.iter().zip(&mut masses[self.model.block(variable.label)]) {
+            for (&state, value) in of_category.iter().zip(&mut marginals[self.model.block(variable.label)]) {
                 let state = variable.states.start + state;
                 let (marginal, belief) = (messages.marginals[state][lane], messages.beliefs[state][lane]);
-                *mass = match *mass {
-                    // A belief of 0 in a state of belief 0 would be 0 / 0.
+                *value = match *value {
+                    // If the state's belief is 0 too, the share would be 0 / 0.
                     0.0 => 0.0,
-                    mass if R::SCALED => multiply_positive(marginal, mass / belief),
-                    mass => exp_positive(marginal + (mass.ln() - belief)),
+                    value if R::SCALED => multiply_positive(marginal, value / belief),
+                    value => exp_positive(marginal + (value.ln() - belief)),
                 };
             }
         }
-        masses
+        marginals
     }
 
-    /// P(R_k | R_-k) under the cavities of the factor that the rule is in.
+    /// The agreement of every rule, P(R_k = 1 | R_-k = 1), under the cavity messages to its factor.
     fn agreement<R: Semiring, const L: usize>(&self, messages: &Messages<'_, R, L>, lane: usize) -> Vec<f64> {
         if messages.cavities.is_empty() && !self.graph.factors.is_empty() {
             return Vec::new();
@@ -325,16 +333,17 @@ impl<S: Semiring> Propagation<S> {
                 agreement[rule.index()] = R::probability(messages.factor_total(factor, lane));
                 continue;
             }
-            for (rule, agrees) in
+            for (rule, value) in
                 node.rules.iter().zip(agreement_within(&self.cavities(messages, node, lane), node))
             {
-                agreement[rule.index()] = agrees;
+                agreement[rule.index()] = value;
             }
         }
         agreement
     }
 
-    /// ln of the probability of every combination of a factor's labels' states under its cavities, the last label fastest.
+    /// The log probability of every combination of states of a factor's labels, under its normalized cavity messages.
+    /// The last label varies fastest.
     fn cavities<R: Semiring, const L: usize>(
         &self,
         messages: &Messages<'_, R, L>,
@@ -352,21 +361,23 @@ impl<S: Semiring> Propagation<S> {
     }
 }
 
-/// For each rule of a merged table Z with it, divided by Z without it, from the logarithms of the cavities: the products of the
-/// rules before and behind it are at hand, so nothing is divided by a weight of 0.
+/// The agreement of each rule of a merged table: Z with the rule, divided by Z without it.
+///
+/// `log_cavities` has the log probability of every combination of states. Z without a rule uses the products of the
+/// rules before it and after it, so no step divides by a weight of 0.
 fn agreement_within(log_cavities: &[f64], node: &Node) -> Vec<f64> {
     let multiply =
         |a: &[f64], b: &[Weight]| -> Vec<f64> { a.iter().zip(b).map(|(a, b)| a + b.log).collect() };
-    let mut behind = vec![vec![0.0; log_cavities.len()]];
+    let mut after = vec![vec![0.0; log_cavities.len()]];
     for weights in node.weights.iter().rev() {
-        behind.push(multiply(&behind[behind.len() - 1], weights));
+        after.push(multiply(&after[after.len() - 1], weights));
     }
     let mut before = log_cavities.to_vec();
     let mut agreement = Vec::with_capacity(node.rules.len());
-    behind.pop();
+    after.pop();
     for weights in &node.weights {
-        let behind = behind.pop().expect("one for each rule");
-        let others: Vec<f64> = before.iter().zip(&behind).map(|(a, b)| a + b).collect();
+        let after = after.pop().expect("one for each rule");
+        let others: Vec<f64> = before.iter().zip(&after).map(|(a, b)| a + b).collect();
         let without = log_sum_exp(&others);
         let with = log_sum_exp(&multiply(&others, weights));
         agreement.push(if without > f64::NEG_INFINITY { (with - without).exp() } else { 0.0 });
@@ -375,13 +386,13 @@ fn agreement_within(log_cavities: &[f64], node: &Node) -> Vec<f64> {
     agreement
 }
 
-impl Seat {
+impl Progress {
     fn new(row: usize) -> Self {
-        Self { row, attempt: 0, sweeps: 0, is_running: false, rested: None, best: None }
+        Self { row, attempt: 0, sweeps: 0, is_running: false, converged: None, best: None }
     }
 }
 
-/// A row's beliefs by state.
+/// Buffers for a row's beliefs by state.
 #[derive(Default)]
 struct Beliefs {
     elements: Vec<f64>,
@@ -389,8 +400,14 @@ struct Beliefs {
 }
 
 impl Beliefs {
-    /// Adds up the beliefs of the categories that no rule tells apart (or takes their maximum).
-    fn take<R: Semiring>(&mut self, graph: &Graph, model: &Model, states: &States, row: &[f64]) -> Taken<'_> {
+    /// Combines the beliefs of categories that no rule distinguishes: their sum, or their maximum under max-product.
+    fn load<R: Semiring>(
+        &mut self,
+        graph: &Graph,
+        model: &Model,
+        states: &States,
+        row: &[f64],
+    ) -> RowBeliefs<'_> {
         self.elements.clear();
         self.elements.resize(graph.n_states(), R::ZERO);
         self.shares.clear();
@@ -406,6 +423,6 @@ impl Beliefs {
         for (share, &element) in self.shares.iter_mut().zip(&self.elements) {
             *share = if *share > 0.0 { *share / R::probability(element) } else { 1.0 };
         }
-        Taken { elements: &self.elements, shares: &self.shares }
+        RowBeliefs { elements: &self.elements, shares: &self.shares }
     }
 }

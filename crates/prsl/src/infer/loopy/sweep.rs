@@ -1,7 +1,7 @@
-//! Messages of several rows side by side, and the sweeps in which they change.
+//! Messages of several rows side by side, and the sweeps that update them.
 //!
-//! Every number is a lane: one value per row. Lanes never mix, so a row's messages are the same whatever its
-//! neighbors, and a lane whose row is done may go on computing what nobody reads.
+//! Every quantity is a lane: one value per row. Lanes never mix, so a row's messages do not depend on the other rows.
+//! A lane whose row is done continues to compute, but its values are not read.
 
 mod lanes;
 mod queue;
@@ -12,38 +12,39 @@ use super::form::{Form, Lane, smallest};
 use super::graph::{Edge, Graph};
 use crate::infer::semiring::{Semiring, wide};
 use lanes::{
-    damp, dot, largest_change, lower, lower_positive, multiply, multiply_normalized, multiply_slots,
-    normalize, note_small, sum,
+    damp, dot, largest_change, mark_underflow, multiply, multiply_normalized, multiply_slots, normalize, sum,
+    update_minimum, update_positive_minimum,
 };
 use queue::Queue;
 
-/// Which way a sequential sweep goes through the factors. The other schedules do not care.
+/// The direction of a sequential sweep through the factors. The other schedules have no direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
     Forward,
     Backward,
 }
 
-/// Whether the smallest positive cavities of a factor's labels are known when it speaks.
+/// Whether `Messages::smallest` already holds the smallest positive cavity messages of a factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Smallest {
     Known,
     Unknown,
 }
 
-/// How far a sweep has moved each row.
+/// How much a sweep has changed each row.
 pub(super) struct Change<const L: usize> {
     /// The largest change of a marginal.
     pub(super) marginals: Lane<L>,
-    /// The largest change of a factor's total, where that may still move when the marginals rest: a category that rules
-    /// exclude stays at zero while what everything else says of it is on its way.
+    /// The largest change of a factor's total, if it may change after the marginals have converged. A marginal of an
+    /// excluded category stays at 0 while its cavity messages still change.
     pub(super) totals: Lane<L>,
 }
 
-/// A belief about one label, as a lane takes it in: its states' elements, and how much of each the most probable of
-/// its categories has.
-pub(super) struct Taken<'a> {
+/// The beliefs of one row, by state.
+pub(super) struct RowBeliefs<'a> {
+    /// The beliefs as elements of the semiring.
     pub(super) elements: &'a [f64],
+    /// The share of each state's most probable category in the state's belief.
     pub(super) shares: &'a [f64],
 }
 
@@ -51,75 +52,77 @@ pub(super) struct Taken<'a> {
 ///
 /// # The sequential sweep
 ///
-/// Factors speak one after the other, each with the newest messages. For label j with edges 1 … n in this order, factor
-/// i needs the product of the belief and all other messages, before it the new ones and behind it the old ones:
+/// Factors are updated one after the other, each with the newest messages. Let label j have edges 1 … n in this order.
+/// Factor i needs the product of the belief and all other messages. Those before it are new, those after it are old:
 ///
 /// ```text
 /// cavityᵢ = (π μ₁ … μᵢ₋₁) (μᵢ₊₁ … μₙ)                                              (1)
 /// ```
 ///
-/// The left part is the label's running product. The right part was the running product when the previous sweep came
-/// past, from the other side. So each edge keeps one vector, `others`: it is read as the one and left behind as the
-/// other (2). A sweep costs a few operations per edge whatever the degree of the labels, and divides by no message.
+/// The left part is the label's running product. The right part is the running product at this edge in the previous
+/// sweep, which had the opposite direction. So each edge stores one vector, `others`: a sweep reads the right part from
+/// it, and then stores the left part in it (2). The cost per edge does not depend on the degree of the labels, and no
+/// step divides by a message.
 ///
 /// # The Bethe value
 ///
-/// With Zₖ the total of factor k under its normalized cavities, Zⱼ that of label j, and Zₑ = Σ cavity · message that of
-/// an edge,
+/// Let Zₖ be the total of factor k under its normalized cavity messages, Zⱼ the total of label j, and
+/// Zₑ = Σ cavity · message the total of edge e. Then
 ///
 /// ```text
 /// ln Z = Σₖ ln Zₖ + Σⱼ ln Zⱼ − Σₑ ln Zₑ                                             (3)
 /// ```
 ///
-/// A message m̂ from factor k that is not normalized has Σ cavity · m̂ = Zₖ, that is Zₑ = Zₖ / tₑ for m̂ = tₑ μ. Zⱼ is the
-/// product of what the running product is divided by, edge after edge. With uₑ what it is divided by when it takes in
-/// m̂ itself,
+/// An unnormalized message m̂ = tₑ μ from factor k has Σ cavity · m̂ = Zₖ, so Zₑ = Zₖ / tₑ. Zⱼ is the product of the
+/// normalizing constants of the running product, edge after edge. Let uₑ be the constant when the running product is
+/// multiplied by m̂ itself. Then
 ///
 /// ```text
 /// ln Z = Σₖ (1 − degreeₖ) ln Zₖ + Σₑ ln uₑ + Σⱼ ln vⱼ                                (4)
 /// ```
 ///
-/// where vⱼ is what is left at the end. Scaling a cavity changes nothing in (4): it cancels between Zₖ and the uₑ of the
-/// factor's other edges, so cavities need not be normalized. Checked in `trees_are_exact`.
+/// where vⱼ is the last normalizing constant. Scaling a cavity message does not change (4): the scale cancels between
+/// Zₖ and the uₑ of the factor's other edges. So cavity messages need not be normalized. Checked in
+/// `trees_are_exact`.
 pub(super) struct Messages<'a, S, const L: usize> {
     graph: &'a Graph,
     forms: &'a [Form],
     /// The rows' beliefs, by state.
     pub(super) beliefs: Vec<Lane<L>>,
-    /// How much of a state's belief its most probable category has.
+    /// The share of each state's most probable category in the state's belief.
     shares: Vec<Lane<L>>,
-    /// What each label's product has come to.
+    /// The running product of each label.
     running: Vec<Lane<L>>,
     /// The labels' marginals (or best weights) after the last sweep, normalized.
     pub(super) marginals: Vec<Lane<L>>,
-    /// From factors to labels, normalized, by slot.
+    /// Normalized messages from factors to labels, by slot.
     messages: Vec<Lane<L>>,
-    /// From the other factors to the label, by slot.
+    /// Products of the messages of other factors to the label, by slot: see (1) and (2).
     others: Vec<Lane<L>>,
-    /// The cavities with which each factor last spoke, if they are kept.
+    /// The cavity messages of each factor's last update. Empty unless they are requested.
     pub(super) cavities: Vec<Lane<L>>,
-    /// What the messages were divided by when they were kept.
+    /// The normalizing constants of `messages`.
     message_totals: Vec<Lane<L>>,
-    /// Zₖ, uₑ and vⱼ.
+    /// Zₖ. `edge_totals` has uₑ, and `label_totals` has vⱼ.
     factor_totals: Vec<Lane<L>>,
     edge_totals: Vec<Lane<L>>,
     label_totals: Vec<Lane<L>>,
     /// 1 − damping and damping, as elements.
     damping: [Lane<L>; 2],
     is_damped: [bool; L],
-    /// The smallest total so far: below the semiring's floor the row is not to be trusted.
+    /// The smallest total so far. Below the semiring's floor, a product may have underflowed.
     lowest: Lane<L>,
     incoming: Vec<Lane<L>>,
     outgoing: Vec<Lane<L>>,
     scratch: Vec<Lane<L>>,
-    /// The smallest positive cavity of each label of a factor.
+    /// The smallest positive cavity message of each label of a factor.
     smallest: Vec<Lane<L>>,
     queue: Queue,
     semiring: std::marker::PhantomData<S>,
 }
 
 impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
-    /// Bytes that the messages of a graph take without cavities.
+    /// Bytes of the messages of a graph, without stored cavity messages.
     pub(super) fn bytes(graph: &Graph, forms: &[Form]) -> usize {
         let largest = graph.factors.iter().map(|node| node.slots.len()).max().unwrap_or(0);
         let scratch = forms.iter().map(Form::n_scratch).max().unwrap_or(0);
@@ -129,7 +132,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         n_lanes * size_of::<Lane<L>>()
     }
 
-    /// Memory for a graph; with `keep_cavities` every factor's cavities can be read afterwards.
+    /// Allocates the messages of a graph. With `keep_cavities`, each factor's last cavity messages are stored.
     pub(super) fn new(graph: &'a Graph, forms: &'a [Form], keep_cavities: bool) -> Self {
         let one = |n: usize| vec![[S::ONE; L]; n];
         let largest = graph.factors.iter().map(|node| node.slots.len()).max().unwrap_or(0);
@@ -159,8 +162,8 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// Seats a row in a lane: its beliefs, and messages that say nothing yet.
-    pub(super) fn seat(&mut self, lane: usize, row: &Taken<'_>, damping: f64) {
+    /// Starts a row in a lane, with its beliefs and uniform messages.
+    pub(super) fn start(&mut self, lane: usize, row: &RowBeliefs<'_>, damping: f64) {
         for state in 0..self.beliefs.len() {
             self.beliefs[state][lane] = row.elements[state];
             self.shares[state][lane] = row.shares[state];
@@ -168,7 +171,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
         let graph = self.graph;
         for edge in &graph.edges {
-            // ⊕ over the states is one: the normalized message that says nothing.
+            // A normalized uniform message: its ⊕ over the states is one.
             let total = (0..edge.slots.len()).fold(S::ZERO, |total, _| S::add(total, S::ONE));
             for slot in edge.slots.clone() {
                 self.messages[slot][lane] = S::inverse(total);
@@ -185,12 +188,12 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         self.queue.restart(graph.factors.len());
     }
 
-    /// Whether a lane's numbers can be trusted: nothing has come near zero.
+    /// Whether no product of a lane can have underflowed.
     pub(super) fn is_sound(&self, lane: usize) -> bool {
         self.lowest[lane] >= S::FLOOR
     }
 
-    /// (4)
+    /// The Bethe value of ln Z, by (4).
     pub(super) fn log_evidence(&self, lane: usize) -> f64 {
         let ln = |lanes: &[Lane<L>]| -> f64 { lanes.iter().map(|total| S::ln(total[lane])).sum() };
         let factors: f64 = self
@@ -205,7 +208,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         constants + factors + ln(&self.edge_totals) + ln(&self.label_totals)
     }
 
-    /// Zₖ of one factor; its cavities must have been kept.
+    /// Zₖ of one factor. The cavity messages must have been stored.
     pub(super) fn factor_total(&self, factor: usize, lane: usize) -> f64 {
         let edges = &self.graph.edges[self.graph.factors[factor].edges.clone()];
         edges.iter().fold(self.factor_totals[factor][lane], |total, edge| {
@@ -214,7 +217,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         })
     }
 
-    /// Every factor speaks once, in order or from the last to the first.
+    /// Updates every factor once, in order or from the last to the first.
     pub(super) fn sequential(&mut self, direction: Direction) -> Change<L> {
         wide!(self.sequential_in(direction))
     }
@@ -228,16 +231,16 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         let n = self.graph.factors.len();
         for turn in 0..n {
             let factor = if direction == Direction::Forward { turn } else { n - 1 - turn };
-            self.speak_in_turn(factor);
+            self.update_in_turn(factor);
         }
         if direction == Direction::Backward {
             multiply_slots::<S, L>(&mut self.running, 0..self.beliefs.len(), &self.beliefs, 0);
         }
-        Change { marginals: self.settle_in(), totals: [0.0; L] }
+        Change { marginals: self.finish_sweep_in(), totals: [0.0; L] }
     }
 
     #[inline(always)]
-    fn speak_in_turn(&mut self, factor: usize) {
+    fn update_in_turn(&mut self, factor: usize) {
         let graph = self.graph;
         let node = &graph.factors[factor];
         let edges = &graph.edges[node.edges.clone()];
@@ -253,7 +256,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
                 }
                 *others = *running; // (2)
                 if S::SCALED {
-                    lower_positive(&mut smallest, &cavity);
+                    update_positive_minimum(&mut smallest, &cavity);
                 }
                 incoming[slot - node.slots.start] = cavity;
             }
@@ -272,11 +275,11 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// All labels speak at once, then all factors.
+    /// Updates all messages from labels at once, then all messages from factors.
     pub(super) fn flooding(&mut self) -> Change<L> {
         let graph = self.graph;
         let mut totals = [0.0f64; L];
-        self.fill_cavities();
+        self.compute_cavities();
         for (factor, node) in graph.factors.iter().enumerate() {
             self.incoming[..node.slots.len()].copy_from_slice(&self.others[node.slots.clone()]);
             let before = self.factor_totals[factor];
@@ -285,23 +288,23 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
             let change = largest_change::<S, L>(&[self.factor_totals[factor]], &[before]);
             (0..L).for_each(|l| totals[l] = totals[l].max(change[l]));
         }
-        self.multiply_up();
-        Change { marginals: self.settle(), totals }
+        self.multiply_messages();
+        Change { marginals: self.finish_sweep(), totals }
     }
 
-    /// The product of each label's belief and all messages but one, for every edge: those before it times those
-    /// behind it.
-    fn fill_cavities(&mut self) {
-        wide!(self.fill_cavities_in());
+    /// Computes the cavity message of every edge: the label's belief times the messages of the edges before it and
+    /// those after it.
+    fn compute_cavities(&mut self) {
+        wide!(self.compute_cavities_in());
     }
 
     #[inline(always)]
-    fn fill_cavities_in(&mut self) {
+    fn compute_cavities_in(&mut self) {
         let graph = self.graph;
         self.running.copy_from_slice(&self.beliefs);
         for edge in graph.labels.iter().flat_map(|label| &label.edges).map(|&edge| &graph.edges[edge]) {
             self.others[edge.slots.clone()].copy_from_slice(&self.running[edge.states.clone()]);
-            self.take_in(edge);
+            self.multiply_message(edge);
         }
         self.running.fill([S::ONE; L]);
         for edge in
@@ -309,49 +312,49 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         {
             multiply_slots::<S, L>(&mut self.others, edge.slots.clone(), &self.running, edge.states.start);
             normalize::<S, L>(&mut self.others, edge.slots.clone(), &mut self.lowest);
-            self.take_in(edge);
+            self.multiply_message(edge);
         }
     }
 
-    /// The label's running product takes in the message of an edge; what it was divided by.
+    /// Multiplies the label's running product by the message of an edge. Returns the normalizing constant.
     #[inline(always)]
-    fn take_in(&mut self, edge: &Edge) -> Lane<L> {
+    fn multiply_message(&mut self, edge: &Edge) -> Lane<L> {
         let (states, first) = (edge.states.clone(), edge.slots.start);
         multiply_normalized::<S, L>(&mut self.running, states, &self.messages, first, &mut self.lowest)
     }
 
-    /// The products of beliefs and all messages.
-    fn multiply_up(&mut self) {
-        wide!(self.multiply_up_in());
+    /// Multiplies each label's belief by all its messages.
+    fn multiply_messages(&mut self) {
+        wide!(self.multiply_messages_in());
     }
 
     #[inline(always)]
-    fn multiply_up_in(&mut self) {
+    fn multiply_messages_in(&mut self) {
         let graph = self.graph;
         self.running.copy_from_slice(&self.beliefs);
         for (index, edge) in graph.edges.iter().enumerate() {
-            self.edge_totals[index] = self.take_in(edge);
+            self.edge_totals[index] = self.multiply_message(edge);
             multiply::<S, L>(&mut self.edge_totals[index], &self.message_totals[index]);
         }
     }
 
-    /// The factors whose labels have changed most speak first, as many times as there are factors. What is still to be
-    /// heard counts as a change if it is above the tolerance. One row at a time.
+    /// Updates the factors whose labels have changed most, one update per factor of the graph. A pending change above
+    /// the tolerance counts as a change of the marginals. This schedule runs one row at a time.
     ///
-    /// How far a factor's messages would change is not computed but estimated by how far the messages to its labels
-    /// have, after Sutton and McCallum, "Improved dynamic schedules for belief propagation" (UAI 2007).
+    /// The change of a factor's messages is not computed in advance. It is estimated by the change of the messages to
+    /// its labels, as in Sutton and McCallum, "Improved dynamic schedules for belief propagation" (UAI 2007).
     pub(super) fn residual(&mut self, tolerance: f64) -> Change<L> {
         for _ in 0..self.graph.factors.len() {
             let Some(factor) = self.queue.pop(tolerance) else { break };
-            self.speak_alone(factor);
+            self.update_alone(factor);
         }
-        self.multiply_up();
-        let waiting = self.queue.largest();
-        let heard = |change: f64| if waiting > tolerance { change.max(waiting) } else { change };
-        Change { marginals: self.settle().map(heard), totals: [0.0; L] }
+        self.multiply_messages();
+        let pending = self.queue.largest();
+        let with_pending = |change: f64| if pending > tolerance { change.max(pending) } else { change };
+        Change { marginals: self.finish_sweep().map(with_pending), totals: [0.0; L] }
     }
 
-    fn speak_alone(&mut self, factor: usize) {
+    fn update_alone(&mut self, factor: usize) {
         let graph = self.graph;
         let node = &graph.factors[factor];
         for edge in &graph.edges[node.edges.clone()] {
@@ -376,7 +379,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// A factor's messages, given its cavities: from `incoming` to `outgoing`, damped if the row asks for it.
+    /// Computes a factor's messages in `outgoing` from its cavity messages in `incoming`, with the row's damping.
     fn compute(&mut self, factor: usize) {
         wide!(self.compute_in(factor, Smallest::Unknown));
     }
@@ -401,11 +404,14 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
                     *slot = smallest(&incoming[within(node.slots.start, edge)]);
                 }
             }
-            note_small(&mut self.lowest, &self.forms[factor].least(&self.smallest[..edges.len()], scratch));
+            mark_underflow(
+                &mut self.lowest,
+                &self.forms[factor].smallest_product(&self.smallest[..edges.len()], scratch),
+            );
         }
         let first = graph.edges[node.edges.start].slots.len();
         self.factor_totals[factor] = dot::<S, L>(&incoming[..first], &outgoing[..first]);
-        lower::<L>(&mut self.lowest, &self.factor_totals[factor]);
+        update_minimum::<L>(&mut self.lowest, &self.factor_totals[factor]);
         if !self.cavities.is_empty() {
             self.cavities[node.slots.clone()].copy_from_slice(incoming);
         }
@@ -417,27 +423,27 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
         }
     }
 
-    /// Keeps what a factor has said, normalized; what it said before is left in `outgoing`.
+    /// Stores a factor's normalized messages. The previous messages are left in `outgoing`.
     #[inline(always)]
     fn store(&mut self, factor: usize) {
         let graph = self.graph;
         let node = &graph.factors[factor];
         for (index, edge) in node.edges.clone().zip(&graph.edges[node.edges.clone()]) {
             let message = within(node.slots.start, edge);
-            // No total of a message is below its factor's, which has been looked at.
+            // No total of a message is below its factor's total, which has been checked.
             self.message_totals[index] =
                 normalize::<S, L>(&mut self.outgoing, message.clone(), &mut [f64::INFINITY; L]);
             self.messages[edge.slots.clone()].swap_with_slice(&mut self.outgoing[message]);
         }
     }
 
-    /// The running products become the marginals; the largest change of a category's.
-    fn settle(&mut self) -> Lane<L> {
-        wide!(self.settle_in())
+    /// Turns the running products into marginals. Returns the largest change of a category's marginal.
+    fn finish_sweep(&mut self) -> Lane<L> {
+        wide!(self.finish_sweep_in())
     }
 
     #[inline(always)]
-    fn settle_in(&mut self) -> Lane<L> {
+    fn finish_sweep_in(&mut self) -> Lane<L> {
         let graph = self.graph;
         let mut largest = [0.0f64; L];
         for (index, label) in graph.labels.iter().enumerate() {
@@ -457,7 +463,7 @@ impl<'a, S: Semiring, const L: usize> Messages<'a, S, L> {
     }
 }
 
-/// Where an edge's slots are among those of its factor.
+/// The positions of an edge's slots among those of its factor.
 #[inline(always)]
 fn within(first: usize, edge: &Edge) -> Range<usize> {
     edge.slots.start - first..edge.slots.end - first

@@ -1,26 +1,28 @@
-//! Logical rules along their decision diagrams.
+//! Messages of logical rules by their decision diagrams.
 
 use super::{Lane, smallest};
 use crate::infer::diagram::Diagram;
 use crate::infer::semiring::Semiring;
 
-/// A logical rule along its decision diagram.
+/// A logical rule as the levels of its decision diagram.
 ///
-/// Forward, α(state) is the ⊕ over the ways to reach a state of the products of their cavities; backward, β(state) that
-/// of the ways from it to an end, times the end's weight. A label's state m then gets
+/// The forward pass computes α(state): the ⊕ over all paths to a state of the products of their cavity messages. The
+/// backward pass computes β(state): the same for all paths from the state to an end, times the end's weight. State m of
+/// a label then gets
 ///
 /// ```text
 /// message(m) = Σ_state α(state) β(next(state, m))
 /// ```
 ///
-/// linear in the size of the diagram, for sums and maxima alike.
+/// This takes linear time in the size of the diagram, for sums and maxima.
 #[derive(Clone, Debug)]
 pub(in crate::infer::loopy) struct Chain {
     pub(super) levels: Vec<Level>,
-    /// The rule's weight in each state behind the last level.
+    /// The rule's weight in each state after the last level.
     pub(super) ends: Vec<f64>,
 }
 
+/// The transitions of one label.
 #[derive(Clone, Debug)]
 pub(super) struct Level {
     pub(super) n_states: usize,
@@ -39,13 +41,19 @@ impl Chain {
         Self { levels: diagram.levels.iter().map(level).collect(), ends }
     }
 
-    /// Each α and β is a sum of products of one before it and a cavity.
-    #[inline(always)]
+    /// Number of stored values, about 8 bytes each.
     pub(super) fn n_values(&self) -> usize {
         self.ends.len() + self.levels.iter().map(|level| level.next.len() / 2).sum::<usize>()
     }
 
-    pub(super) fn least<const L: usize>(&self, cavities: &[Lane<L>], scratch: &[Lane<L>]) -> Lane<L> {
+    /// See [`Form::smallest_product`](super::Form::smallest_product). Each α and β is a sum of products of two
+    /// factors: an earlier α or β, and a cavity message.
+    #[inline(always)]
+    pub(super) fn smallest_product<const L: usize>(
+        &self,
+        cavities: &[Lane<L>],
+        scratch: &[Lane<L>],
+    ) -> Lane<L> {
         let n = self.levels.iter().map(|level| level.n_states).sum::<usize>() + self.ends.len();
         let (alpha, beta) = scratch.split_at(scratch.len() / 2);
         let [alpha, beta] = [alpha, beta].map(|sums| smallest(&sums[..n]));
@@ -56,7 +64,7 @@ impl Chain {
         least.map(|least| least * least)
     }
 
-    /// How many steps lead from state to state.
+    /// Number of transitions.
     pub(in crate::infer::loopy) fn len(&self) -> usize {
         self.levels.iter().map(|level| level.next.len()).sum()
     }
@@ -88,7 +96,7 @@ impl Chain {
             start -= level.n_states;
             first -= level.n_choices;
             let slots = first..first + level.n_choices;
-            level.answer::<S, L>(&alpha[start..], after, &mut outgoing[slots.clone()]);
+            level.send_one::<S, L>(&alpha[start..], after, &mut outgoing[slots.clone()]);
             level.backward::<S, L>(after, &incoming[slots], &mut before[start..]);
         }
     }
@@ -136,7 +144,7 @@ impl Level {
     }
 
     #[inline(always)]
-    fn answer<S: Semiring, const L: usize>(
+    fn send_one<S: Semiring, const L: usize>(
         &self,
         alpha: &[Lane<L>],
         after: &[Lane<L>],

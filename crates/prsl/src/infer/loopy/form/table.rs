@@ -1,43 +1,44 @@
-//! Rules as tables over few labels.
+//! Messages of rules that are tables over a small number of labels.
 
 use super::super::merge::Weight;
 use super::Lane;
 use crate::infer::semiring::Semiring;
 
-/// Any weights over few labels.
+/// A table of weights over a small number of labels.
 ///
 /// # Derivation
 ///
-/// With T(x₁ … x_d) the table and cᵢ the cavities, contract the labels from the last to the first,
+/// Let T(x₁ … x_d) be the table and cᵢ the cavity messages. First contract the labels from the last to the first:
 ///
 /// ```text
 /// T_d = T          Tᵢ₋₁(x₁ … xᵢ₋₁) = Σ_{xᵢ} Tᵢ(x₁ … xᵢ) cᵢ(xᵢ)                      (1)
 /// ```
 ///
-/// and multiply them up from the first to the last, P₀ = 1, Pᵢ(x₁ … xᵢ) = Pᵢ₋₁(x₁ … xᵢ₋₁) cᵢ(xᵢ)   (2). Then
+/// Then multiply the cavity messages from the first to the last: P₀ = 1 and
+/// Pᵢ(x₁ … xᵢ) = Pᵢ₋₁(x₁ … xᵢ₋₁) cᵢ(xᵢ)   (2). Then
 ///
 /// ```text
 /// message to i = Σ_{x₁ … xᵢ₋₁} Pᵢ₋₁(x₁ … xᵢ₋₁) Tᵢ(x₁ … xᵢ)                          (3)
 /// ```
 ///
-/// a few operations for each entry of the table, and no division. States of a label that the table does not tell
-/// apart are one class, and only classes are summed over.
+/// The time is linear in the number of entries, and no step divides. States of a label that the table does not
+/// distinguish form one class, and sums run over classes only.
 #[derive(Clone, Debug)]
 pub(in crate::infer::loopy) struct Table {
-    /// How many classes each label has.
+    /// Number of classes of each label.
     pub(super) sizes: Vec<usize>,
-    /// The class of each slot, counted through all labels.
+    /// The class of each slot. Classes are numbered through all labels.
     pub(super) classes: Vec<usize>,
-    /// Over classes, the last label fastest.
+    /// The weights over classes, the last label fastest.
     pub(super) entries: Vec<f64>,
-    /// Their logarithms, until the entries are elements of a semiring.
+    /// The log weights. Empty once the entries are elements of a semiring.
     pub(super) logs: Vec<f64>,
     /// The smallest positive entry.
     pub(super) smallest: f64,
 }
 
 impl Table {
-    /// The table of these entries over the labels' states, the last label fastest.
+    /// Creates a table from its weights over the labels' states, the last label fastest.
     pub(in crate::infer::loopy) fn new(sizes: &[usize], weights: &[Weight]) -> Self {
         let entries: Vec<f64> = weights.iter().map(|weight| weight.number).collect();
         let logs = weights.iter().map(|weight| weight.log).collect();
@@ -52,7 +53,7 @@ impl Table {
         table
     }
 
-    /// Merges the states of a label whose slices of the table are the same; the class of each state.
+    /// Merges the states of a label whose slices of the table are equal. Returns the class of each state.
     fn merge(&mut self, label: usize) -> Vec<usize> {
         let (n, stride) = (self.sizes[label], self.sizes[label + 1..].iter().product::<usize>());
         let slice = |state: usize| {
@@ -77,16 +78,16 @@ impl Table {
         classes
     }
 
-    /// How many entries it has.
+    /// Number of entries.
     pub(in crate::infer::loopy) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    #[inline(always)]
     pub(super) fn n_values(&self) -> usize {
         self.classes.len() + self.entries.len() + self.logs.len()
     }
 
+    #[inline(always)]
     pub(super) fn n_scratch(&self) -> usize {
         let mut partial = 0;
         let mut size = 1;
@@ -126,7 +127,7 @@ impl Table {
         messages: &mut [Lane<L>],
         scratch: &mut [Lane<L>],
     ) {
-        // T₀ … T_d₋₁ one after the other, then P₀ … P_d₋₁, each pair of the same size.
+        // `scratch` holds T₀ … T_d₋₁, then P₀ … P_d₋₁. Tᵢ and Pᵢ have the same size.
         let (contracted, products) = scratch.split_at_mut(self.n_scratch() / 2 - cavities.len());
         let last = self.sizes.len() - 1;
         let (mut size, mut start, mut first) = (self.entries.len(), contracted.len(), cavities.len());

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::super::form::{LEAST, Lane, smallest};
+use super::super::form::{Lane, MIN_POSITIVE, smallest};
 use crate::infer::semiring::Semiring;
 
 #[inline(always)]
@@ -37,7 +37,7 @@ pub(super) fn sum<S: Semiring, const L: usize>(lanes: &[Lane<L>], slots: Range<u
     total
 }
 
-/// Divides some slots by their total, and returns it.
+/// Divides a range of slots by their total, and returns the total.
 #[inline(always)]
 pub(super) fn normalize<S: Semiring, const L: usize>(
     lanes: &mut [Lane<L>],
@@ -49,17 +49,17 @@ pub(super) fn normalize<S: Semiring, const L: usize>(
     for l in 0..L {
         inverse[l] = S::inverse(total[l]);
     }
-    lower::<L>(lowest, &total);
+    update_minimum::<L>(lowest, &total);
     for slot in slots.clone() {
         multiply::<S, L>(&mut lanes[slot], &inverse);
     }
     if S::SCALED {
-        note_small(lowest, &smallest(&lanes[slots]));
+        mark_underflow(lowest, &smallest(&lanes[slots]));
     }
     total
 }
 
-/// a[slots] = a[slots] b[first …], divided by their total, which it returns: [`multiply_slots`] and [`normalize`] in one.
+/// [`multiply_slots`] and [`normalize`] in one pass: a[slots] = a[slots] b[first …] / total. Returns the total.
 #[inline(always)]
 pub(super) fn multiply_normalized<S: Semiring, const L: usize>(
     a: &mut [Lane<L>],
@@ -76,46 +76,47 @@ pub(super) fn multiply_normalized<S: Semiring, const L: usize>(
             total[l] = S::add(total[l], product[l]);
         }
         if S::SCALED {
-            lower_positive(&mut smallest, product);
+            update_positive_minimum(&mut smallest, product);
         }
     }
     let mut inverse = [S::ONE; L];
     for l in 0..L {
         inverse[l] = S::inverse(total[l]);
     }
-    lower::<L>(lowest, &total);
+    update_minimum::<L>(lowest, &total);
     for slot in slots {
         multiply::<S, L>(&mut a[slot], &inverse);
     }
     if S::SCALED {
-        // Division keeps the order of numbers, so the smallest one stays the smallest.
+        // Division preserves the order, so the smallest value remains the smallest.
         for l in 0..L {
             smallest[l] *= inverse[l];
         }
-        note_small(lowest, &smallest);
+        mark_underflow(lowest, &smallest);
     }
     total
 }
 
-/// Lowers each lane to a number if that is positive.
+/// Updates the minimum of the positive values of each lane.
 #[inline(always)]
-pub(super) fn lower_positive<const L: usize>(smallest: &mut Lane<L>, number: &Lane<L>) {
+pub(super) fn update_positive_minimum<const L: usize>(smallest: &mut Lane<L>, number: &Lane<L>) {
     for l in 0..L {
         let positive = if number[l] > 0.0 { number[l] } else { f64::INFINITY };
         smallest[l] = if positive < smallest[l] { positive } else { smallest[l] };
     }
 }
 
-/// Lets a lane's lowest total be 0 where a positive number has come too near to 0.
+/// Sets a lane's lowest total to 0 if a positive value is below [`MIN_POSITIVE`].
 #[inline(always)]
-pub(super) fn note_small<const L: usize>(lowest: &mut Lane<L>, smallest: &Lane<L>) {
+pub(super) fn mark_underflow<const L: usize>(lowest: &mut Lane<L>, smallest: &Lane<L>) {
     for l in 0..L {
-        lowest[l] = if smallest[l] < LEAST { 0.0 } else { lowest[l] };
+        lowest[l] = if smallest[l] < MIN_POSITIVE { 0.0 } else { lowest[l] };
     }
 }
 
+/// Updates the minimum of the totals of each lane.
 #[inline(always)]
-pub(super) fn lower<const L: usize>(lowest: &mut Lane<L>, total: &Lane<L>) {
+pub(super) fn update_minimum<const L: usize>(lowest: &mut Lane<L>, total: &Lane<L>) {
     for l in 0..L {
         lowest[l] = if total[l] < lowest[l] { total[l] } else { lowest[l] };
     }
@@ -133,8 +134,8 @@ pub(super) fn dot<S: Semiring, const L: usize>(a: &[Lane<L>], b: &[Lane<L>]) -> 
     total
 }
 
-/// (1 − damping) · new + damping · old, where `old` is normalized and `new` gets back its total. With a damping of 0
-/// not a bit changes.
+/// Replaces `new` by (1 − damping) · new + damping · old. `old` is normalized, and is scaled to the total of `new`. A
+/// damping of 0 leaves all bits of `new` unchanged.
 #[inline(always)]
 pub(super) fn damp<S: Semiring, const L: usize>(
     new: &mut [Lane<L>],
@@ -149,6 +150,7 @@ pub(super) fn damp<S: Semiring, const L: usize>(
     }
 }
 
+/// The largest absolute difference of two messages, in each lane.
 pub(super) fn largest_change<S: Semiring, const L: usize>(a: &[Lane<L>], b: &[Lane<L>]) -> Lane<L> {
     let mut largest = [0.0f64; L];
     for (a, b) in a.iter().zip(b) {
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn multiplied_and_normalized_is_the_same_in_one() {
+    fn one_pass_gives_the_same_bits_as_two() {
         let numbers = [[0.1, 0.0, 1e-150, 0.3], [0.9, 1.0, 1.0, 1e-30], [5.0; 4]];
         let factors = [[7.0; 4], [0.2, 0.5, 0.1, 1e-40], [0.8, 0.5, 0.9, 0.3]];
         is_the_same_in_one::<SumProduct>(numbers, factors);
