@@ -142,7 +142,7 @@ impl TableOptions {
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct MemoryLimit {
     /// Memory limit for tables, in bytes or with a unit: 512MiB, 2GiB, 500MB. Above it, inference is approximate if
-    /// possible, and refused otherwise
+    /// possible, else refused
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     pub memory: Memory,
 }
