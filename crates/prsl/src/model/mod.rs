@@ -1,4 +1,8 @@
 //! The model: labels, rules, typical combinations and expectations.
+//!
+//! [`Model::builder`](crate::Model::builder) builds a model part by part, and [`Model::parse`](crate::Model::parse)
+//! reads the text format. This module has the parts that are rarely named: the nodes of a formula, the inhibitions of a
+//! noisy-or, combinations and expectations.
 
 mod builder;
 mod check;
@@ -204,9 +208,9 @@ impl Model {
         (0..self.parts.rules.len()).map(RuleId::new)
     }
 
-    /// The rule in messages: its name, or its text if it has none, cut after about a line.
+    /// The name of a rule in messages: its own name, or else its text, shortened to about one line.
     ///
-    /// [`Self::rule_text`] is never cut.
+    /// [`Self::rule_text`] is never shortened.
     pub fn rule_name(&self, id: RuleId) -> String {
         check::rule_name(self.names(), self.rule(id), id.index())
     }
@@ -259,7 +263,7 @@ impl Model {
         self.labels().iter().zip(assignment.categories()).map(pair).collect::<Vec<_>>().join(", ")
     }
 
-    /// The expectations: unit tests of the model.
+    /// The expectations of the model's author, which [`lint::check`](crate::lint::check) tests.
     pub fn expectations(&self) -> &[Expectation] {
         &self.parts.expectations
     }

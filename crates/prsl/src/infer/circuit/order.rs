@@ -1,0 +1,30 @@
+//! Static orders of the variables, from elimination orders of the constraint graph.
+
+use super::problem::Problem;
+use crate::infer::junction_tree::order::{Graph, Heuristic};
+
+/// The rank of each variable: the one that a min-fill order eliminates last is branched on first, because it separates
+/// the others.
+pub(super) fn ranks(problem: &Problem) -> Vec<u32> {
+    let n = problem.n_states.len();
+    let scopes: Vec<Vec<usize>> = problem
+        .constraints
+        .iter()
+        .map(|constraint| constraint.variables().into_iter().map(|variable| variable as usize).collect())
+        .collect();
+    // A wide constraint would connect all pairs of its variables. It says little about their order.
+    let narrow = || scopes.iter().map(Vec::as_slice).filter(|scope| scope.len() <= MAX_SCOPE);
+    let sizes = problem.n_states.iter().map(|&n| ((n as f64).log2() * 1024.0) as i64).collect();
+    let graph = Graph::of_cliques(sizes, narrow());
+    let order = graph.eliminate(Heuristic::MinFill, 0.0, 0, f64::INFINITY, &mut 0.0);
+    let mut ranks = vec![0; n];
+    if let Some(order) = order {
+        for (place, variable) in order.variables.into_iter().enumerate() {
+            ranks[variable] = (n - 1 - place) as u32;
+        }
+    }
+    ranks
+}
+
+/// Maximum number of variables of a constraint that the order takes into account.
+const MAX_SCOPE: usize = 64;
