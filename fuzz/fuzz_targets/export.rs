@@ -21,10 +21,10 @@ fuzz_target!(|text: &str| {
             Err(error) => panic!("{format:?}: {error}"),
         }
     }
-    let names = prsl::export::export_uai_names(&model).expect("small tables");
+    let names = model.export_uai_names().expect("small tables");
     assert!(names.lines().all(|line| line.split('\t').count() == 5), "{names}");
 });
 
 fn export(model: &Model, format: ExportFormat) -> prsl::Result<String> {
-    prsl::export::export(model, &Evidence::new(), format)
+    model.export(&Evidence::new(), format)
 }

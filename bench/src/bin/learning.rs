@@ -12,7 +12,7 @@ use prsl::infer::{Samples, Sampling};
 use prsl::learn::{Calibrating, Examples, Gradients, Learner, Size};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, Engines, Model, Normalize};
+use prsl::{BeliefMatrix, CategoryId, Engines, LabelId, Model, Normalize, Truth};
 use prsl_bench::cpu_time;
 use prsl_data::{Cell, TableReader};
 use rand::{RngExt, SeedableRng};
@@ -76,7 +76,7 @@ struct Fold {
 }
 
 /// Rows as they are read: beliefs and truths.
-type Rows = (BeliefMatrix, Vec<Vec<Option<usize>>>);
+type Rows = (BeliefMatrix, Vec<Truth>);
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
@@ -263,7 +263,7 @@ fn hidden_labels_of(arguments: &Arguments, dataset: &str, page: &mut Page) -> Re
         let mut columns = vec![Vec::new(); 4];
         for (index, fold) in folds.iter().enumerate() {
             tell(name, index, folds.len());
-            let hide = |at: usize, truth: Option<usize>| truth.filter(|_| at != label.index());
+            let hide = |at: LabelId, truth: Option<CategoryId>| truth.filter(|_| at != label);
             let [train, valid] = [with_truths(&fold.train, hide)?, with_truths(&fold.valid, hide)?];
             let learned = Learner::default().learn(&model, &train, &valid)?.model;
             // How often its classifier says what is all that is known about it.
@@ -276,7 +276,7 @@ fn hidden_labels_of(arguments: &Arguments, dataset: &str, page: &mut Page) -> Re
             });
             let prior: Vec<f64> = sums.iter().map(|sum| sum / train.n_rows() as f64).collect();
             let learned = learned.edit().unplug(name).prior(name, prior).build()?;
-            let only = with_truths(&fold.test, |at, truth| truth.filter(|_| at == label.index()))?;
+            let only = with_truths(&fold.test, |at, truth| truth.filter(|_| at == label))?;
             let alone = learned.without_rules()?;
             for (at, model) in [&learned, &alone].into_iter().enumerate() {
                 let wanted = [Metric::MeanJointLogLikelihood, Metric::JointAccuracyMarginals];
@@ -311,9 +311,9 @@ fn found_again(page: &mut Page) -> Result<()> {
         let sampler = Engines::new(&generator).sampler()?;
         let samples =
             sampler.sample_batch(&beliefs, &Sampling { n_samples: 1, seed, ..Sampling::default() })?;
-        let truth = |sample: prsl::Result<Option<Samples>>| -> Result<Vec<Option<usize>>> {
+        let truth = |sample: prsl::Result<Option<Samples>>| -> Result<Truth> {
             let sample = sample?.context("a row is impossible")?;
-            Ok(sample[0].indices().iter().copied().map(Some).collect())
+            Ok(Truth::from(&sample[0]))
         };
         let truths = samples.into_iter().map(truth).collect::<Result<_>>()?;
         let rows = Examples::new(beliefs, truths)?;
@@ -355,7 +355,7 @@ fn steps(page: &mut Page) -> Result<()> {
         let cells: Vec<Option<f64>> =
             (0..14).flat_map(|_| [Some(rng.random_range(0.05..0.95)), None]).collect();
         beliefs.push(&cells, Normalize::Never)?;
-        truths.push((0..14).map(|_| Some(rng.random_range(0..2))).collect());
+        truths.push((0..14).map(|_| Some(CategoryId::new(rng.random_range(0..2)))).collect());
     }
     let rows = Examples::new(beliefs, truths)?;
     let one = rows.select(&[0]);
@@ -400,12 +400,13 @@ fn with_error(values: &[f64]) -> String {
 /// The same rows with other truths.
 fn with_truths(
     rows: &Examples,
-    mut change: impl FnMut(usize, Option<usize>) -> Option<usize>,
+    mut change: impl FnMut(LabelId, Option<CategoryId>) -> Option<CategoryId>,
 ) -> Result<Examples> {
-    let mut truths = rows.truths().to_vec();
-    for truth in &mut truths {
-        truth.iter_mut().enumerate().for_each(|(label, truth)| *truth = change(label, *truth));
-    }
+    let labels = || rows.beliefs().model().label_ids();
+    let mut changed = |truth: &Truth| -> Truth {
+        labels().zip(truth.categories()).map(|(label, category)| change(label, category)).collect()
+    };
+    let truths = rows.truths().iter().map(&mut changed).collect();
     Ok(Examples::new(rows.beliefs().clone(), truths)?)
 }
 
@@ -467,11 +468,12 @@ fn read(path: &Path) -> Result<(Model, Vec<Fold>)> {
             let yes: Vec<f64> = beliefs.iter().map(|&column| number(column)).collect::<Result<_>>()?;
             let cells: Vec<Option<f64>> =
                 yes.into_iter().flat_map(|yes| [Some(yes), Some(1.0 - yes)]).collect();
-            let is_no =
-                |&column: &usize| -> Result<Option<usize>> { Ok(Some(usize::from(number(column)? < 0.5))) };
+            let category = |&column: &usize| -> Result<Option<CategoryId>> {
+                Ok(Some(CategoryId::new(usize::from(number(column)? < 0.5)))) // yes is the first category
+            };
             let (rows, known) = &mut parts[fold][split];
             rows.push(&cells, Normalize::Always)?;
-            known.push(truths.iter().map(is_no).collect::<Result<_>>()?);
+            known.push(truths.iter().map(category).collect::<Result<_>>()?);
         }
     }
     let folds = parts.into_iter().filter(|[train, ..]| train.0.n_rows() > 0).map(|parts| {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueEnum;
 use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
-use prsl::{BeliefMatrix, Label, LabelId, Model};
+use prsl::{BeliefMatrix, Label, LabelId, Model, Truth};
 use unicode_width::UnicodeWidthStr;
 
 use crate::arguments::TableOptions;
@@ -131,13 +131,7 @@ impl Arguments {
     }
 
     /// Fits one label; `None` without any row to fit it to.
-    fn fit(
-        &self,
-        model: &Model,
-        id: LabelId,
-        rows: &BeliefMatrix,
-        truths: &[Vec<Option<usize>>],
-    ) -> Result<Option<Fit>> {
+    fn fit(&self, model: &Model, id: LabelId, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Option<Fit>> {
         let label = model.label(id);
         let data = CalibrationData::of_label(rows, id, truths, None)?;
         warn(label, &data.counts());

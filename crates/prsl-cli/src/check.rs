@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use prsl::Limits;
 use prsl::lint::Diagnostic;
-use prsl::lint::{self, Finding, Severity};
+use prsl::lint::{self, Finding};
 use serde::Serialize;
 
 use crate::arguments::MemoryLimit;
@@ -100,19 +100,7 @@ impl Report {
 
     /// The errors of a text that is not a model.
     fn of_errors(invalid: &InvalidText) -> Report {
-        let finding = |error: &Diagnostic| {
-            let (line, column) = error.position(invalid.diagnostics.source());
-            Finding {
-                severity: Severity::Error,
-                code: "syntax",
-                span: error.span.clone(),
-                line,
-                column,
-                message: error.message.clone(),
-                help: error.help.clone(),
-                related: Vec::new(),
-            }
-        };
+        let finding = |error: &Diagnostic| Finding::of_syntax_error(error, invalid.diagnostics.source());
         let findings = invalid.diagnostics.list().iter().map(finding).collect();
         Report { file: invalid.file.clone(), inference: None, findings, notes: Vec::new() }
     }

@@ -11,7 +11,7 @@ use prsl::metrics::{
     Bootstrap, Evaluation, Intervals, Metric, Predictions, Scores, joint_log_likelihoods,
     label_log_likelihoods,
 };
-use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model};
+use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model, Truth};
 use prsl_data::LabeledReader;
 use serde::{Serialize, Serializer};
 
@@ -162,7 +162,7 @@ impl Comparison {
     pub fn read(
         &mut self,
         mut reader: LabeledReader,
-        mut observe: impl FnMut(&BeliefMatrix, &[Vec<Option<usize>>]) -> Result<()>,
+        mut observe: impl FnMut(&BeliefMatrix, &[Truth]) -> Result<()>,
     ) -> Result<()> {
         let (mut progress, mut rows) = (Progress::new(true), 0);
         let (_, most) = chunk_rows(self.with.marginals.model(), self.with.work());
@@ -189,12 +189,7 @@ pub struct Scorer {
 
 impl Scorer {
     /// Predicts all rows, and returns the evaluation.
-    pub fn score(
-        model: &Model,
-        rows: &BeliefMatrix,
-        truths: &[Vec<Option<usize>>],
-        limits: Limits,
-    ) -> Result<Evaluation> {
+    pub fn score(model: &Model, rows: &BeliefMatrix, truths: &[Truth], limits: Limits) -> Result<Evaluation> {
         let settings = EngineSettings { limits, ..EngineSettings::default() };
         let mut scorer = Self::compile(model, EngineKind::Auto, &settings)?;
         let (_, most) = chunk_rows(model, scorer.work());
@@ -220,7 +215,7 @@ impl Scorer {
         self.marginals.work() + self.assignments.as_ref().map_or(0.0, AssignmentEngine::work)
     }
 
-    fn add(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<()> {
+    fn add(&mut self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<()> {
         let posteriors = self.marginals.infer_batch(rows)?;
         let best = self.assignments.as_ref().map(|engine| engine.best_batch(rows)).transpose()?;
         let infer = |rows: &BeliefMatrix| self.marginals.infer_batch(rows);
@@ -317,6 +312,7 @@ pub fn title(metric: Metric) -> &'static str {
         Metric::MicroF1 => "micro F1",
         Metric::MacroF1 => "macro F1",
         Metric::ExpectedCalibrationError => "calibration error (lower is better)",
+        other => other.name(),
     }
 }
 

@@ -55,12 +55,12 @@ enum Language {
 
 impl Language {
     fn write(self, model: &Model, limits: Limits) -> prsl::Result<String> {
-        let export = |format| prsl::export::export_within(model, &Evidence::new(), format, limits);
+        let export = |format| model.export_within(&Evidence::new(), format, limits);
         match self {
             Language::Json => Ok(model.to_json()),
             Language::Prsl => Ok(model.to_string()),
             Language::Uai => export(ExportFormat::Uai),
-            Language::UaiNames => prsl::export::export_uai_names(model),
+            Language::UaiNames => model.export_uai_names(),
             Language::Bif => export(ExportFormat::Bif),
             Language::Problog => export(ExportFormat::ProbLog),
             Language::Dot => export(ExportFormat::Dot),

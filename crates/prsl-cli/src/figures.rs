@@ -3,7 +3,7 @@
 use anyhow::Result;
 use prsl::learn::Look;
 use prsl::metrics::{Average, Evaluation, RuleEffects};
-use prsl::{BeliefMatrix, Limits, Model, RuleId};
+use prsl::{BeliefMatrix, Limits, Model, RuleId, Truth};
 use prsl_plot::{Bar, BarChart, LearningCurve, ReliabilityDiagram, RuleGraph, Series};
 
 /// Maximum number of rows for the influence of rules: each row takes a run per few rules.
@@ -67,7 +67,7 @@ impl Effects {
     }
 
     /// Adds rows to the gain.
-    pub fn add_gains(&mut self, rows: &BeliefMatrix, truths: &[Vec<Option<usize>>]) -> Result<()> {
+    pub fn add_gains(&mut self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<()> {
         merge(&mut self.gains, self.effects.gains(rows, truths)?);
         Ok(())
     }

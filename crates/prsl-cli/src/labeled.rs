@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
-use prsl::{BeliefMatrix, Model};
+use prsl::{BeliefMatrix, Model, Truth};
 use prsl_data::LabeledReader;
 use rayon::ThreadPool;
 
@@ -32,7 +32,7 @@ pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledR
 /// Rows with beliefs, their truths, and weights if there is a column of weights.
 pub struct Rows {
     pub beliefs: BeliefMatrix,
-    pub truths: Vec<Vec<Option<usize>>>,
+    pub truths: Vec<Truth>,
     pub weights: Option<Vec<f64>>,
 }
 

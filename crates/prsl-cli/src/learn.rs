@@ -424,7 +424,11 @@ fn new_model(beliefs: &Path) -> Result<Model> {
 fn warn(model: &Model, train: &Examples) {
     for (at, label) in model.labels().iter().enumerate() {
         let mut counts = vec![0; label.n_categories()];
-        train.truths().iter().filter_map(|truth| truth[at]).for_each(|category| counts[category] += 1);
+        train
+            .truths()
+            .iter()
+            .filter_map(|truth| truth.indices()[at])
+            .for_each(|category| counts[category] += 1);
         let seen = counts.iter().filter(|count| **count > 0).count();
         let message = match seen {
             0 => format!(

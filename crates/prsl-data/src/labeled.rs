@@ -1,6 +1,6 @@
 //! Beliefs and truths, read together.
 
-use prsl::BeliefMatrix;
+use prsl::{BeliefMatrix, Truth};
 
 use crate::beliefs::BeliefReader;
 use crate::error::{Error, Result};
@@ -30,8 +30,8 @@ pub struct LabeledReader {
     n_rows: u64,
 }
 
-/// Rows of beliefs, and as many rows of truths: for each label the position of its category, or `None`.
-pub type LabeledRows = (BeliefMatrix, Vec<Vec<Option<usize>>>);
+/// Rows of beliefs, and as many truths.
+pub type LabeledRows = (BeliefMatrix, Vec<Truth>);
 
 /// Number of rows read at a time when rows are only counted.
 const SKIPPED: usize = 1000;

@@ -1,6 +1,6 @@
 //! Tables as true categories of the labels of a model.
 
-use prsl::{Label, Model};
+use prsl::{CategoryId, Label, Model, Truth};
 
 use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
 use crate::error::{CellProblem, ColumnsProblem, Error, Result};
@@ -91,11 +91,9 @@ impl TruthReader {
     }
 
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
-    ///
-    /// A row holds for each label of the model the position of its category, from 0, or `None`.
-    pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Vec<Option<usize>>>>> {
+    pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Truth>>> {
         let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
-        let mut rows = vec![vec![None; self.model.labels().len()]; chunk.n_rows()];
+        let mut rows = vec![Truth::unknown(self.model.labels().len()); chunk.n_rows()];
         let wrong = |index: usize, column: usize, problem: CellProblem| Error::Cell {
             file: self.table.name().to_owned(),
             row: chunk.first_row() + index as u64,
@@ -106,7 +104,7 @@ impl TruthReader {
             for &(column, meaning) in &self.columns {
                 let Meaning::Label(label) = meaning else { continue };
                 let truth = category(self.model.label(label), chunk.cell(index, column));
-                row[label.index()] = truth.map_err(|problem| wrong(index, column, problem))?;
+                row.set(label, truth.map_err(|problem| wrong(index, column, problem))?);
             }
             if let Some((column, weights)) = &mut self.weights {
                 let weight = weight(chunk.cell(index, *column));
@@ -126,23 +124,24 @@ fn weight(cell: Cell<'_>) -> std::result::Result<f64, CellProblem> {
     }
 }
 
-/// The position of the category that a cell names.
-fn category(label: &Label, cell: Cell<'_>) -> std::result::Result<Option<usize>, CellProblem> {
+/// The category that a cell names.
+fn category(label: &Label, cell: Cell<'_>) -> std::result::Result<Option<CategoryId>, CellProblem> {
+    let (yes, no) = (CategoryId::new(0), CategoryId::new(1));
     if cell == Cell::Missing {
         return Ok(None);
     }
     if let Some(category) = find_category(label, cell) {
-        return Ok(Some(category.index()));
+        return Ok(Some(category));
     }
     if !label.is_binary() {
         return Err(not_a_category(label, cell, ""));
     }
     match cell {
-        Cell::Text(text) if text.eq_ignore_ascii_case("true") => Ok(Some(0)),
-        Cell::Text(text) if text.eq_ignore_ascii_case("false") => Ok(Some(1)),
+        Cell::Text(text) if text.eq_ignore_ascii_case("true") => Ok(Some(yes)),
+        Cell::Text(text) if text.eq_ignore_ascii_case("false") => Ok(Some(no)),
         cell => match cell.number() {
-            Ok(Some(1.0)) => Ok(Some(0)),
-            Ok(Some(0.0)) => Ok(Some(1)),
+            Ok(Some(1.0)) => Ok(Some(yes)),
+            Ok(Some(0.0)) => Ok(Some(no)),
             _ => Err(not_a_category(label, cell, ", 1 or 0, true or false")),
         },
     }

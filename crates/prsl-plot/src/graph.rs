@@ -135,11 +135,11 @@ fn color(rule: &Rule) -> String {
 fn strength(rule: &Rule, label: LabelId) -> f64 {
     let certainty = (2.0 * rule.probability() - 1.0).abs();
     let fires = match rule.body() {
-        Body::Formula(_) => 1.0,
         Body::NoisyOr(noisy_or) => {
             let named = noisy_or.inhibitions().iter().filter(|it| it.label == label);
             1.0 - named.map(|it| it.probability).fold(1.0, f64::min)
         }
+        _ => 1.0,
     };
     certainty * fires
 }

@@ -1,8 +1,8 @@
 //! Scores of predictions.
 
 use numpy::{PyArray1, PyReadonlyArray2};
-use prsl::JunctionTree;
 use prsl::metrics::{self, Evaluation, Metric};
+use prsl::{CategoryId, JunctionTree, Truth};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,11 +11,7 @@ use crate::errors::{Result, argument};
 use crate::model::Model;
 
 /// For each row, the true category of each label, if known.
-pub fn truths(
-    model: &prsl::Model,
-    n_rows: usize,
-    array: &PyReadonlyArray2<'_, i64>,
-) -> PyResult<Vec<Vec<Option<usize>>>> {
+pub fn truths(model: &prsl::Model, n_rows: usize, array: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<Truth>> {
     let array = array.as_array();
     let wanted = (n_rows, model.labels().len());
     if array.dim() != wanted {
@@ -26,7 +22,7 @@ pub fn truths(
         )));
     }
     let row = |row: numpy::ndarray::ArrayView1<'_, i64>| {
-        row.iter().map(|&truth| usize::try_from(truth).ok()).collect()
+        row.iter().map(|&truth| usize::try_from(truth).ok().map(CategoryId::new)).collect()
     };
     Ok(array.rows().into_iter().map(row).collect())
 }

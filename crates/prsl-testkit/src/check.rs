@@ -1,10 +1,10 @@
 //! Checks every engine against the precise oracle on models with extreme numbers, for tests and fuzzing.
 
 use prsl::infer::{Gibbs, GibbsSettings, LoopySettings, MaxProductTree, Sampling, Schedule};
-use prsl::metrics::{Truth, joint_log_likelihoods, label_log_likelihoods};
+use prsl::metrics::{joint_log_likelihoods, label_log_likelihoods};
 use prsl::{
-    Assignment, BeliefMatrix, BranchAndBound, Engines, Error, JunctionTree, Loopy, Model, MostProbable,
-    Posteriors, Status,
+    Assignment, BeliefMatrix, BranchAndBound, CategoryId, Engines, Error, JunctionTree, LabelId, Loopy,
+    Model, MostProbable, Posteriors, Status, Truth,
 };
 
 use crate::{Extreme, Precise, Sums, close, is_tree};
@@ -159,7 +159,8 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
     for every in [1, 2] {
         let truth = |row: usize| -> Truth {
             let y = &precise.assignments()[(row * 7919 + 31) % precise.assignments().len()];
-            y.iter().enumerate().map(|(label, &c)| (label % every == 0).then_some(c)).collect()
+            let known = |(label, &c): (usize, &usize)| (label % every == 0).then_some(CategoryId::new(c));
+            y.iter().enumerate().map(known).collect()
         };
         let truths: Vec<Truth> = (0..rows.n_rows()).map(truth).collect();
         let infer = |rows: &BeliefMatrix| engine.infer_batch(rows);
@@ -175,8 +176,9 @@ pub fn check_scores(Extreme { model, rows }: &Extreme) -> Checked {
             );
             for (label, actual) in labels[row].iter().enumerate() {
                 let Some(actual) = actual else { continue };
-                let alone: Truth =
-                    truths[row].iter().enumerate().map(|(at, &t)| t.filter(|_| at == label)).collect();
+                let label_id = LabelId::new(label);
+                let mut alone = Truth::unknown(labels[row].len());
+                alone.set(label_id, truths[row].category(label_id));
                 let expected = precise.log_likelihood(&rows.row(row), &alone);
                 ensure!(
                     close(*actual, expected.min(0.0), RELATIVE),

@@ -2,8 +2,7 @@
 
 use std::cmp::Ordering;
 
-use prsl::Assignment;
-use prsl::{Body, LabelId, Model, Rule};
+use prsl::{Assignment, Body, LabelId, Model, Rule, Truth};
 
 /// A number (high + low) · 2^exponent: twofold arithmetic with an exponent of its own.
 ///
@@ -175,9 +174,9 @@ impl Precise {
     }
 
     /// ln P(all known truths | row), −∞ if that is impossible.
-    pub fn log_likelihood(&self, row: &[f64], truth: &[Option<usize>]) -> f64 {
+    pub fn log_likelihood(&self, row: &[f64], truth: &Truth) -> f64 {
         let agrees =
-            |y: &Vec<usize>| truth.iter().zip(y).all(|(t, category)| t.is_none_or(|t| t == *category));
+            |y: &Vec<usize>| truth.known().all(|(label, category)| y[label.index()] == category.index());
         let weights = self.with_beliefs(row);
         let total = weights.iter().fold(Wide::ZERO, |sum, &weight| sum.plus(weight));
         let known = self.assignments.iter().zip(weights).filter(|(y, _)| agrees(y));
@@ -226,6 +225,7 @@ fn factor(rule: &Rule, y: &[usize]) -> Wide {
             });
             p.times(fired).plus(not_p.times(silent))
         }
+        other => unimplemented!("{other:?}"),
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
         let shown: Vec<String> = sums.marginals.iter().map(|p| format!("{p:.4}")).collect();
         assert_eq!(shown, ["0.0074", "0.2892", "0.7034", "0.0074", "0.9926", "0.3632", "0.3821", "0.2547"]);
         assert_eq!(precise.log_weight(&row, &[2, 1, 0]), sums.log_weights[0]);
-        let truth = [Some(2), None, None];
+        let truth = Truth::from_indices([Some(2), None, None]);
         assert!((precise.log_likelihood(&row, &truth) - sums.log_marginals[2]).abs() < 1e-12);
     }
 }

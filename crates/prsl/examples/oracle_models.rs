@@ -156,7 +156,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let model = Model::parse(text).map_err(|error| format!("{name}: {error}"))?;
         for format in [ExportFormat::Uai, ExportFormat::Bif, ExportFormat::ProbLog] {
             let path = folder.join(format!("{name}.{}", format.extension()));
-            std::fs::write(path, prsl::export::export(&model, &Evidence::new(), format)?)?;
+            std::fs::write(path, model.export(&Evidence::new(), format)?)?;
         }
         let expected = serde_json::json!({
             "name": name,

@@ -35,9 +35,10 @@ mod sentence;
 pub mod simulate;
 mod syntax;
 mod text;
+mod truth;
 
 pub use assignment::Assignment;
-pub use belief::{BeliefMatrix, Instance, Normalize, Row};
+pub use belief::{BeliefMatrix, Normalize, Row};
 pub use error::{Error, Result};
 pub use evidence::Evidence;
 pub use explain::{Explainer, Explanation};
@@ -49,3 +50,4 @@ pub use noisy_or::NoisyOr;
 pub use posterior::{Engine, MostProbable, Posterior, Posteriors, Status};
 pub use rule::{Body, Rule, RuleId};
 pub use text::Document;
+pub use truth::Truth;

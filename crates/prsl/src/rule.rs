@@ -13,6 +13,7 @@ index_newtype!(RuleId);
 
 /// The statement of a rule.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Body {
     /// True or false for every assignment.
     Formula(Formula),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use prsl::calibrate::{
     BeliefOrigin, Calibrate, CalibrationData, CalibrationMethod, Calibrator, Confusion, Dirichlet, Isotonic,
 };
-use prsl::{BeliefMatrix, Document, Error, Evidence, Model, lint};
+use prsl::{BeliefMatrix, CategoryId, Document, Error, Evidence, Model, Truth, lint};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -70,7 +70,7 @@ fn calibrator() -> impl Strategy<Value = Calibrator> {
 }
 
 /// A classifier that is too sure and leans to the first category; categories that never occur if `n_true` is less than `n`.
-fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<Option<usize>>) {
+fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<Option<CategoryId>>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut beliefs = Vec::new();
     let mut truths = Vec::new();
@@ -89,7 +89,7 @@ fn sample(n: usize, n_true: usize, n_rows: usize, seed: u64) -> (Vec<f64>, Vec<O
             row = (0..n).map(|m| f64::from(u8::from(m == said))).collect();
         }
         beliefs.extend(row);
-        truths.push(if rng.random_bool(0.05) { None } else { Some(truth) });
+        truths.push(if rng.random_bool(0.05) { None } else { Some(CategoryId::new(truth)) });
     }
     (beliefs, truths)
 }
@@ -190,7 +190,7 @@ proptest! {
         rows in proptest::collection::vec((belief(3), proptest::option::of(0..3usize), 0.0..3.0f64), 0..12), probe in belief(3),
     ) {
         let beliefs: Vec<f64> = rows.iter().flat_map(|row| row.0.clone()).collect();
-        let truths: Vec<Option<usize>> = rows.iter().map(|row| row.1).collect();
+        let truths: Vec<Option<CategoryId>> = rows.iter().map(|row| row.1.map(CategoryId::new)).collect();
         let weights: Vec<f64> = rows.iter().map(|row| row.2).collect();
         let data = CalibrationData::new(3, &beliefs, &truths, Some(&weights)).unwrap();
         for method in methods(3) {
@@ -225,7 +225,7 @@ fn fits_are_where_the_objective_is_flat() {
     for (belief, truth) in beliefs.chunks(3).zip(&truths) {
         let Some(truth) = truth else { continue };
         let mut d = [0.0; 3];
-        d[*truth] = -1.0;
+        d[truth.index()] = -1.0;
         dirichlet.gradient(belief, &d, &mut gradient);
     }
     for (i, (slope, parameter)) in gradient.iter().zip(dirichlet.parameters()).enumerate() {
@@ -283,7 +283,7 @@ fn weights_count_like_repeated_rows() {
     let data = CalibrationData::new(3, &beliefs, &truths, Some(&weights)).unwrap();
     let repeat: Vec<usize> = (0..40).flat_map(|row| std::iter::repeat_n(row, row % 3)).collect();
     let more: Vec<f64> = repeat.iter().flat_map(|row| beliefs[row * 3..row * 3 + 3].to_vec()).collect();
-    let known: Vec<Option<usize>> = repeat.iter().map(|&row| truths[row]).collect();
+    let known: Vec<Option<CategoryId>> = repeat.iter().map(|&row| truths[row]).collect();
     let repeated = CalibrationData::new(3, &more, &known, None).unwrap();
     for method in methods(3).into_iter().filter(|&method| method != CalibrationMethod::Auto) {
         let (a, b) = (fitted(method, &data), fitted(method, &repeated));
@@ -302,7 +302,8 @@ fn auto_takes_what_predicts_best_and_always_the_same() {
     assert!(data.log_loss(&auto) < data.log_loss(&SMOOTHED));
     // Beliefs that say the truth need no calibrator.
     let honest: Vec<f64> = (0..200).flat_map(|_| [0.7, 0.3]).collect();
-    let truths: Vec<Option<usize>> = (0..200).map(|row| Some(usize::from(row % 10 >= 7))).collect();
+    let truths: Vec<Option<CategoryId>> =
+        (0..200).map(|row| Some(CategoryId::new(usize::from(row % 10 >= 7)))).collect();
     let data = CalibrationData::new(2, &honest, &truths, None).unwrap();
     assert_eq!(fitted(CalibrationMethod::Auto, &data), Calibrator::Identity);
 }
@@ -316,7 +317,7 @@ fn a_confusion_matrix_gives_the_truth_given_what_the_classifier_says() {
         let truth = rng.random_range(0..2);
         let said = if truth == 1 && rng.random_bool(0.25) { 0 } else { truth };
         beliefs.extend([f64::from(u8::from(said == 0)), f64::from(u8::from(said == 1))]);
-        truths.push(Some(truth));
+        truths.push(Some(CategoryId::new(truth)));
     }
     let data = CalibrationData::new(2, &beliefs, &truths, None).unwrap();
     let confusion = fitted(CalibrationMethod::Confusion, &data);
@@ -327,13 +328,14 @@ fn a_confusion_matrix_gives_the_truth_given_what_the_classifier_says() {
 #[test]
 fn what_cannot_be_used_is_refused() {
     let data = CalibrationData::new;
+    let [first, second, third] = [0, 1, 2].map(|category| Some(CategoryId::new(category)));
     let messages: Vec<String> = [
-        data(2, &[0.5], &[Some(0)], None).unwrap_err(),
-        data(2, &[0.5, 0.4], &[Some(0)], None).unwrap_err(),
-        data(2, &[0.5, f64::NAN], &[Some(0)], None).unwrap_err(),
-        data(2, &[0.5, 0.5], &[Some(2)], None).unwrap_err(),
-        data(2, &[0.5, 0.5], &[Some(1)], Some(&[-1.0])).unwrap_err(),
-        data(2, &[0.5, 0.5], &[Some(1)], Some(&[])).unwrap_err(),
+        data(2, &[0.5], &[first], None).unwrap_err(),
+        data(2, &[0.5, 0.4], &[first], None).unwrap_err(),
+        data(2, &[0.5, f64::NAN], &[first], None).unwrap_err(),
+        data(2, &[0.5, 0.5], &[third], None).unwrap_err(),
+        data(2, &[0.5, 0.5], &[second], Some(&[-1.0])).unwrap_err(),
+        data(2, &[0.5, 0.5], &[second], Some(&[])).unwrap_err(),
         data(3, &[], &[], None).unwrap().fit(CalibrationMethod::Platt).unwrap_err(),
         Calibrator::Temperature { temperature: 0.0 }.check(2).unwrap_err(),
         Calibrator::Platt { slope: f64::NAN, intercept: 0.0 }.check(2).unwrap_err(),
@@ -501,7 +503,7 @@ fn beliefs_in_priors_place_do_not_teach() {
     assert_eq!(origins, [Classifier, Prior, Observed, Classifier]);
     assert_eq!(rows.select(&[2, 0]).origin(0, alarm), Observed);
     assert_eq!(rows.slice(1..3).origin(1, alarm), Observed);
-    let truths = vec![vec![Some(0), None]; 4];
+    let truths = vec![Truth::from_indices([Some(0), None]); 4];
     assert_eq!(CalibrationData::of_label(&rows, alarm, &truths, None).unwrap().counts(), [2, 0]);
     assert!(CalibrationData::of_label(&rows, alarm, &truths[..3], None).is_err());
     let mut weights = vec![1.0; truths.len()];

@@ -505,6 +505,7 @@ fn check_influences(
                 match said.became {
                     Some(Became::Certain) => ensure(with > 1.0 - 1e-9, || "certain".to_owned())?,
                     Some(Became::Impossible) => ensure(with < 1e-9, || "impossible".to_owned())?,
+                    Some(other) => return Err(format!("{other:?} is not checked")),
                     None => {
                         // Unless it was rounded to 0 without the rule, and is a number with it.
                         let told = said.log_odds_change.is_some() || without == 0.0 || without > 1.0 - 1e-15;

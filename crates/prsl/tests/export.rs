@@ -1,7 +1,7 @@
 //! Exports: what they look like, and that the UAI text means what the model means.
 
 use proptest::prelude::*;
-use prsl::export::{ExportFormat, export, export_uai_names};
+use prsl::export::ExportFormat;
 use prsl::{Assignment, Error, Evidence, Model};
 
 const WAREHOUSE: &str = "\
@@ -37,7 +37,7 @@ fn a_model_in_every_format() {
     for format in ExportFormat::ALL {
         insta::assert_snapshot!(
             format!("warehouse_{}", format.name()),
-            export(&model, &evidence(), format).unwrap()
+            model.export(&evidence(), format).unwrap()
         );
     }
 }
@@ -46,10 +46,10 @@ fn a_model_in_every_format() {
 fn awkward_names_in_every_format() {
     let model = Model::parse(AWKWARD).unwrap();
     for format in ExportFormat::ALL {
-        let text = export(&model, &Evidence::new(), format).unwrap();
+        let text = model.export(&Evidence::new(), format).unwrap();
         insta::assert_snapshot!(format!("awkward_{}", format.name()), text);
     }
-    insta::assert_snapshot!("awkward_uai_names", export_uai_names(&model).unwrap());
+    insta::assert_snapshot!("awkward_uai_names", model.export_uai_names().unwrap());
 }
 
 fn wide(n: usize, rule: impl Fn(&[String]) -> String) -> Model {
@@ -61,9 +61,9 @@ fn wide(n: usize, rule: impl Fn(&[String]) -> String) -> Model {
 #[test]
 fn wide_clauses_are_chains() {
     let model = wide(12, |names| format!("rule 0.9: {}", names.join(" | ")));
-    insta::assert_snapshot!("wide_uai", export(&model, &Evidence::new(), ExportFormat::Uai).unwrap());
-    insta::assert_snapshot!("wide_uai_names", export_uai_names(&model).unwrap());
-    insta::assert_snapshot!("wide_bif", export(&model, &Evidence::new(), ExportFormat::Bif).unwrap());
+    insta::assert_snapshot!("wide_uai", model.export(&Evidence::new(), ExportFormat::Uai).unwrap());
+    insta::assert_snapshot!("wide_uai_names", model.export_uai_names().unwrap());
+    insta::assert_snapshot!("wide_bif", model.export(&Evidence::new(), ExportFormat::Bif).unwrap());
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn clauses_of_any_width_are_exported() {
         wide(2000, |names| format!("noisy_or 0.9: {}", terms(names))),
     ] {
         for format in ExportFormat::ALL {
-            assert!(export(&model, &Evidence::new(), format).unwrap().len() < 1_500_000, "{format:?}");
+            assert!(model.export(&Evidence::new(), format).unwrap().len() < 1_500_000, "{format:?}");
         }
     }
 }
@@ -85,7 +85,7 @@ fn clauses_of_any_width_are_exported() {
 fn other_formulas_too_large_for_a_table_are_refused() {
     let model = wide(40, |names| format!("rule 0.9 few: at_most 2 of {{{}}}", names.join(", ")));
     for format in [ExportFormat::Uai, ExportFormat::Bif] {
-        let error = export(&model, &Evidence::new(), format).unwrap_err();
+        let error = model.export(&Evidence::new(), format).unwrap_err();
         assert!(matches!(error, Error::TooCostly { .. }));
         assert_eq!(
             error.to_string(),
@@ -93,9 +93,9 @@ fn other_formulas_too_large_for_a_table_are_refused() {
              over fewer labels, or export to ProbLog, which needs no tables"
         );
     }
-    assert!(export(&model, &Evidence::new(), ExportFormat::ProbLog).is_ok());
+    assert!(model.export(&Evidence::new(), ExportFormat::ProbLog).is_ok());
     let huge = wide(2000, |names| format!("rule 0.9 half: exactly 1000 of {{{}}}", names.join(", ")));
-    let error = export(&huge, &Evidence::new(), ExportFormat::ProbLog).unwrap_err();
+    let error = huge.export(&Evidence::new(), ExportFormat::ProbLog).unwrap_err();
     insta::assert_snapshot!(error, @"counting in rule `half` needs about 4004000 clauses, more than the limit of 1048576; count fewer formulas at a time");
 }
 
@@ -112,9 +112,9 @@ typical 1e17: t, z
 #[test]
 fn typical_combinations_are_states_of_one_more_variable() {
     let model = Model::parse(TYPICAL).unwrap();
-    let text = export(&model, &Evidence::new(), ExportFormat::Uai).unwrap();
+    let text = model.export(&Evidence::new(), ExportFormat::Uai).unwrap();
     insta::assert_snapshot!("typical_uai", text);
-    insta::assert_snapshot!("typical_uai_names", export_uai_names(&model).unwrap());
+    insta::assert_snapshot!("typical_uai_names", model.export_uai_names().unwrap());
     let uai = Uai::parse(&text);
     let mut sums = Sums::new(&model);
     for index in 0..uai.cardinalities.iter().product() {
@@ -136,7 +136,7 @@ fn typical_combinations_are_states_of_one_more_variable() {
 #[test]
 fn typical_combinations_are_exported_or_refused() {
     let model = Model::parse(TYPICAL).unwrap();
-    let refused = export(&model, &Evidence::new(), ExportFormat::ProbLog).unwrap_err();
+    let refused = model.export(&Evidence::new(), ExportFormat::ProbLog).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "the model with typical combinations of such weights needs a probability of 1e-17 for all others, more than \
@@ -144,10 +144,10 @@ fn typical_combinations_are_exported_or_refused() {
     );
     let moderate = Model::parse(&TYPICAL.replace("1e17", "3")).unwrap();
     for format in [ExportFormat::Bif, ExportFormat::ProbLog, ExportFormat::Dot] {
-        let text = export(&moderate, &Evidence::new(), format).unwrap();
+        let text = moderate.export(&Evidence::new(), format).unwrap();
         insta::assert_snapshot!(format!("typical_{}", format.name()), text);
     }
-    assert!(export(&model, &Evidence::new(), ExportFormat::Bif).is_ok());
+    assert!(model.export(&Evidence::new(), ExportFormat::Bif).is_ok());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn evidence_that_does_not_fit_is_an_error() {
     let model = Model::parse(WAREHOUSE).unwrap();
     let wrong = Evidence::new().observe("hand", "high");
     for format in ExportFormat::ALL {
-        assert!(matches!(export(&model, &wrong, format), Err(Error::UnknownLabel { .. })));
+        assert!(matches!(model.export(&wrong, format), Err(Error::UnknownLabel { .. })));
     }
 }
 
@@ -163,7 +163,7 @@ fn evidence_that_does_not_fit_is_an_error() {
 fn rules_over_the_same_labels_share_a_factor_unless_it_would_underflow() {
     let scopes = |text: &str| {
         let model = Model::parse(text).unwrap();
-        Uai::parse(&export(&model, &Evidence::new(), ExportFormat::Uai).unwrap()).factors.len()
+        Uai::parse(&model.export(&Evidence::new(), ExportFormat::Uai).unwrap()).factors.len()
     };
     assert_eq!(scopes("label a\nlabel b\nrule 0.9: a -> b\nrule 0.8: b -> a"), 3);
     assert_eq!(scopes("label a\nlabel b\nrule 1e-200: a -> b\nrule 1e-200: a | b"), 4);
@@ -175,8 +175,8 @@ proptest! {
     #[test]
     fn the_uai_text_has_the_weights_of_the_model(model in small_model()) {
         let row = model.row(&Evidence::new()).unwrap();
-        let text = export(&model, &Evidence::new(), ExportFormat::Uai).unwrap();
-        let names = export_uai_names(&model).unwrap();
+        let text = model.export(&Evidence::new(), ExportFormat::Uai).unwrap();
+        let names = model.export_uai_names().unwrap();
         let uai = Uai::parse(&text);
         let n_states: usize = uai.cardinalities.iter().sum();
         prop_assert_eq!(names.lines().count(), n_states);
@@ -207,8 +207,8 @@ proptest! {
     #[test]
     fn every_format_takes_every_model(model in small_model()) {
         for format in ExportFormat::ALL {
-            let text = export(&model, &Evidence::new(), format).unwrap();
-            prop_assert_eq!(text, export(&model.clone(), &Evidence::new(), format).unwrap());
+            let text = model.export(&Evidence::new(), format).unwrap();
+            prop_assert_eq!(text, model.export(&Evidence::new(), format).unwrap());
         }
     }
 }

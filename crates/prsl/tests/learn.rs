@@ -7,12 +7,12 @@ use prsl::infer::Sampling;
 use prsl::learn::{Calibrating, Examples, Gradients, Learned, Learner, Paper, Progress, Size};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::simulate::Simulation;
-use prsl::{Assignment, BeliefMatrix, Engines, Evidence, Model, Normalize};
+use prsl::{BeliefMatrix, CategoryId, Engines, Evidence, LabelId, Model, Normalize, Truth};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 /// Three labels of which the third is the exclusive or of the first two, and classifiers that know the first two well.
-fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
+fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Truth>) {
     let model = Model::parse("label a\nlabel b\nlabel c").unwrap();
     let mut beliefs = BeliefMatrix::new(&model);
     let mut truths = Vec::new();
@@ -21,7 +21,7 @@ fn parity(n_rows: usize) -> (Model, BeliefMatrix, Vec<Vec<Option<usize>>>) {
         let c = usize::from(a == b);
         let sure = |category: usize| Some(if category == 0 { 0.9 } else { 0.1 });
         beliefs.push(&[sure(a), None, sure(b), None, Some(0.5), None], Normalize::Never).unwrap();
-        truths.push(vec![Some(a), Some(b), Some(c)]);
+        truths.push(Truth::from_indices([Some(a), Some(b), Some(c)]));
     }
     (model, beliefs, truths)
 }
@@ -70,7 +70,7 @@ fn a_label_is_learned_from_the_others() {
 #[test]
 fn what_the_learner_says_is_what_the_model_does() {
     let (model, beliefs, mut truths) = parity(300);
-    truths.iter_mut().step_by(3).for_each(|truth| truth[1] = None);
+    truths.iter_mut().step_by(3).for_each(|truth| truth.set(LabelId::new(1), None));
     let (train, valid) = Examples::new(beliefs, truths).unwrap().split(0.25, 1);
     let wide = vec![Size::Thin { width: 1, rules_per_group: 1, wide: 2 }];
     let alone = Calibrating::Alone(CalibrationMethod::Isotonic);
@@ -138,7 +138,7 @@ fn what_was_learned_before_is_where_learning_anew_begins() {
                 .map(|i| prsl::model::Inhibition { probability: i.probability.sqrt(), ..*i });
             rule.clone().with_body(prsl::Body::NoisyOr(prsl::NoisyOr::new(duller))).fixed(at == 0)
         }
-        prsl::Body::Formula(_) => rule.clone(),
+        _ => rule.clone(),
     };
     let rules = first.model.rules().iter().enumerate();
     let rough = rules.fold(rough, |builder, (at, rule)| builder.add_rule(dull(at, rule))).build().unwrap();
@@ -168,7 +168,7 @@ fn combinations_of_experts_are_kept() {
 fn rules_of_the_papers_recipe_are_about_few_labels() {
     let (model, beliefs, mut truths) = parity(400);
     // Whatever a is, the others are.
-    truths.iter_mut().for_each(|truth| *truth = vec![truth[0]; 3]);
+    truths.iter_mut().for_each(|truth| *truth = Truth::from_indices([truth.indices()[0]; 3]));
     let examples = Examples::new(beliefs, truths).unwrap();
     for gradients in [Gradients::Exact, Gradients::Loopy] {
         let learned = learn(&Learner { gradients, steps: Some(600), ..quick_paper() }, &model, &examples);
@@ -212,7 +212,7 @@ fn a_label_whose_truth_is_hidden_is_told_by_the_others() {
         let belief = |category: usize, sure: f64| Some(if category == 0 { sure } else { 1.0 - sure });
         let cells = [belief(seen, 0.55), None, belief(hidden, 0.85), None, Some(0.5), None];
         beliefs.push(&cells, Normalize::Never).unwrap();
-        truths.push(vec![Some(seen), None, Some(rng.random_range(0..2))]);
+        truths.push(Truth::from_indices([Some(seen), None, Some(rng.random_range(0..2))]));
     }
     let examples = Examples::new(beliefs, truths).unwrap();
     let learned = learn(&quick(), &model, &examples).model;
@@ -230,7 +230,7 @@ fn a_label_whose_truth_is_hidden_is_told_by_the_others() {
 #[test]
 fn calibrators_are_fitted_where_there_is_something_to_fit() {
     let (model, beliefs, mut truths) = parity(400);
-    truths.iter_mut().for_each(|truths| truths[1] = Some(0));
+    truths.iter_mut().for_each(|truth| truth.set(LabelId::new(1), Some(CategoryId::new(0))));
     let examples = Examples::new(beliefs, truths).unwrap();
     let calibrated = examples.calibrated(&model, CalibrationMethod::Platt).unwrap();
     let calibrator = |name: &str| calibrated.label(calibrated.find_label(name).unwrap()).calibrator().clone();
@@ -284,7 +284,7 @@ fn a_run_taken_up_again_ends_like_one_that_was_not_stopped() {
 #[test]
 fn rows_that_say_nothing_are_refused() {
     let (model, beliefs, truths) = parity(8);
-    let unknown = Examples::new(beliefs.clone(), vec![vec![None; 3]; 8]).unwrap();
+    let unknown = Examples::new(beliefs.clone(), vec![Truth::unknown(3); 8]).unwrap();
     let examples = Examples::new(beliefs.clone(), truths.clone()).unwrap();
     let error = quick().learn(&model, &unknown, &examples).unwrap_err();
     assert_eq!(error.to_string(), "there are no rows with a known truth to learn from");
@@ -326,12 +326,12 @@ fn rows_that_say_nothing_are_refused() {
     ] {
         assert_eq!(learner.learn(&model, &examples, &examples).unwrap_err().to_string(), complaint);
     }
-    let error = Examples::new(beliefs.clone(), vec![vec![None; 2]; 8]).unwrap_err();
+    let error = Examples::new(beliefs.clone(), vec![Truth::unknown(2); 8]).unwrap_err();
     assert_eq!(error.to_string(), "row 1 has 2 truths for 3 labels");
     let error = Examples::new(beliefs.clone(), truths[1..].to_vec()).unwrap_err();
     assert_eq!(error.to_string(), "7 rows of truths for 8 rows of beliefs");
     let mut wrong = truths;
-    wrong[2][1] = Some(2);
+    wrong[2].set(LabelId::new(1), Some(CategoryId::new(2)));
     let error = Examples::new(beliefs, wrong).unwrap_err();
     assert_eq!(error.to_string(), "the truth of row 3 is no category of label `b`");
 }
@@ -376,12 +376,11 @@ fn one_row_one_class_and_contradictions_have_answers() {
 }
 
 /// A truth for each row, drawn from what a model says about it.
-fn sampled(model: &Model, beliefs: &BeliefMatrix) -> Vec<Vec<Option<usize>>> {
+fn sampled(model: &Model, beliefs: &BeliefMatrix) -> Vec<Truth> {
     let sampler = Engines::new(model).sampler().unwrap();
     let samples =
         sampler.sample_batch(beliefs, &Sampling { n_samples: 1, seed: 7, ..Sampling::default() }).unwrap();
-    let known = |sample: &Assignment| sample.indices().iter().copied().map(Some).collect();
-    samples.into_iter().map(|samples| known(&samples.unwrap().unwrap()[0])).collect()
+    samples.into_iter().map(|samples| Truth::from(&samples.unwrap().unwrap()[0])).collect()
 }
 
 /// A simulated model with 10 labels and 10 rules, and samples of it: is it found again?

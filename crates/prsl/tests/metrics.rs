@@ -3,16 +3,22 @@
 use proptest::prelude::*;
 use prsl::infer::{Enumeration, RankedAssignments};
 use prsl::metrics::{
-    Bootstrap, CALIBRATION_BINS, Evaluation, IMPOSSIBLE, Metric, Predictions, RuleEffects, Scores, Truth,
-    joint_log_likelihoods, label_log_likelihoods,
+    Bootstrap, Evaluation, Metric, Predictions, RuleEffects, Scores, joint_log_likelihoods,
+    label_log_likelihoods,
 };
 use prsl::{
     Assignment, BeliefMatrix, CategoryId, Engine, Error, Evidence, JunctionTree, LabelId, Limits, Loopy,
-    Model, MostProbable, Normalize, Posteriors, Row,
+    Model, MostProbable, Normalize, Posteriors, Row, Truth,
 };
 use prsl_testkit::{EXACT, close, simulated, small_model};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// The log-likelihood of a truth of probability 0: ln 1e-300.
+const IMPOSSIBLE: f64 = -690.775_527_898_213_7;
+
+/// Number of bins of the expected calibration error.
+const CALIBRATION_BINS: usize = 15;
 
 fn many(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() }
@@ -23,7 +29,7 @@ fn random_truths(model: &Model, n_rows: usize, seed: u64) -> Vec<Truth> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let row = |row: usize| {
         let known = [1.0, 0.5, 0.0, 0.8][row % 4];
-        let mut cell = |n| rng.random_bool(known).then(|| rng.random_range(0..n));
+        let mut cell = |n| rng.random_bool(known).then(|| CategoryId::new(rng.random_range(0..n)));
         model.labels().iter().map(|label| cell(label.n_categories())).collect()
     };
     (0..n_rows).map(row).collect()
@@ -73,12 +79,12 @@ fn joint(model: &Model, row: &Row<'_>, truth: &Truth) -> Option<f64> {
     let (mut all, mut agreeing) = (Vec::new(), Vec::new());
     for assignment in assignments {
         all.push(model.log_weight(row, &assignment));
-        if truth.iter().zip(assignment.indices()).all(agrees) {
+        if truth.indices().iter().zip(assignment.indices()).all(agrees) {
             agreeing.push(*all.last().expect("just pushed"));
         }
     }
     let (all, agreeing) = (log_sum_exp(&all), log_sum_exp(&agreeing));
-    let known = truth.iter().any(Option::is_some);
+    let known = truth.n_known() > 0;
     known.then_some(if agreeing == f64::NEG_INFINITY { agreeing } else { agreeing - all })
 }
 
@@ -106,12 +112,12 @@ impl Known {
 /// The definitions, literally.
 fn expected(model: &Model, answers: &Answers, truths: &[Truth]) -> [Option<f64>; 10] {
     let cells = |row: usize| -> Vec<Known> {
-        let cell = |label: usize, truth| {
-            let block = model.block(model.label_ids().nth(label).expect("a label"));
+        let cell = |(label, truth): (LabelId, CategoryId)| {
+            let block = model.block(label);
             let marginal = answers.posteriors.marginals(row).map(|marginals| marginals[block].to_vec());
-            Known { label, truth, marginal }
+            Known { label: label.index(), truth: truth.index(), marginal }
         };
-        truths[row].iter().enumerate().filter_map(|(label, truth)| Some(cell(label, (*truth)?))).collect()
+        truths[row].known().map(cell).collect()
     };
     let rows: Vec<(usize, Vec<Known>)> =
         (0..truths.len()).map(|row| (row, cells(row))).filter(|(_, cells)| !cells.is_empty()).collect();
@@ -312,7 +318,7 @@ fn shown(scores: &Scores, metric: Metric) -> String {
 fn scores_by_hand() {
     let (model, rows) = rain("", &[[0.8, 0.6, 0.3], [0.3, 0.9, 0.6]]);
     // Right, right, right; right, wrong, unknown.
-    let truths = [vec![Some(0), Some(0), Some(1)], vec![Some(1), Some(1), None]];
+    let truths = [[Some(0), Some(0), Some(1)], [Some(1), Some(1), None]].map(Truth::from_indices);
     let scores = Evaluation::of(&model, &rows, &truths).expect("small").scores();
     assert_eq!(shown(&scores, Metric::JointAccuracy), "0.5000");
     assert_eq!(shown(&scores, Metric::JointAccuracyMarginals), "0.5000");
@@ -331,7 +337,7 @@ fn scores_by_hand() {
 #[test]
 fn a_truth_that_a_hard_rule_excludes_is_impossible() {
     let (model, rows) = rain("rule 1: rain -> wet\n", &[[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]);
-    let truths = [vec![Some(1), Some(0), None], vec![Some(1), Some(1), None]];
+    let truths = [[Some(1), Some(0), None], [Some(1), Some(1), None]].map(Truth::from_indices);
     let scores = Evaluation::of(&model, &rows, &truths).expect("small").scores();
     assert_eq!(scores.impossible, 1);
     let expected = (IMPOSSIBLE + (1.0f64 / 3.0).ln()) / 2.0;
@@ -344,13 +350,15 @@ fn a_truth_that_a_hard_rule_excludes_is_impossible() {
 #[test]
 fn a_contradictory_row_is_wrong_and_impossible() {
     let (model, rows) = rain("rule 1: rain -> wet\n", &[[0.0, 1.0, 0.5]]);
-    let scores = Evaluation::of(&model, &rows, &[vec![Some(0), None, Some(0)]]).expect("small").scores();
+    let scores = Evaluation::of(&model, &rows, &[Truth::from_indices([Some(0), None, Some(0)])])
+        .expect("small")
+        .scores();
     let expected = ["0.0000", "0.0000", "1.0000", "-690.7755", "-690.7755", "-1381.5511", "-1381.5511"];
     assert_eq!(Metric::ALL.map(|metric| shown(&scores, metric))[..7], expected);
     assert_eq!(shown(&scores, Metric::MicroF1), "0.0000");
     assert_eq!(scores.get(Metric::ExpectedCalibrationError), None);
     assert_eq!((scores.impossible, scores.scored_rows), (1, 1));
-    let unknown = Evaluation::of(&model, &rows, &[vec![None; 3]]).expect("small").scores();
+    let unknown = Evaluation::of(&model, &rows, &[Truth::unknown(3)]).expect("small").scores();
     assert_eq!((unknown.impossible, unknown.scored_rows, unknown.rows), (1, 0, 1));
     assert!(Metric::ALL.into_iter().all(|metric| unknown.get(metric).is_none()));
 }
@@ -419,7 +427,7 @@ fn nothing_to_score() {
     let empty = Model::parse("").expect("a model");
     let mut rows = BeliefMatrix::new(&empty);
     rows.push_evidence(&Evidence::new()).expect("a row");
-    let scores = Evaluation::of(&empty, &rows, &[vec![]]).expect("small").scores();
+    let scores = Evaluation::of(&empty, &rows, &[Truth::unknown(0)]).expect("small").scores();
     assert_eq!((scores.rows, scores.scored_rows), (1, 0));
 }
 
@@ -432,11 +440,11 @@ fn truths_out_of_range_are_errors() {
     let engine = JunctionTree::compile(&model).expect("small");
     let posteriors = engine.infer_batch(&rows).expect("rows of the model");
     let wrong: [&[Truth]; 5] = [
-        &[vec![Some(2), None]],
-        &[vec![None, Some(3)]],
-        &[vec![Some(0)]],
+        &[Truth::from_indices([Some(2), None])],
+        &[Truth::from_indices([None, Some(3)])],
+        &[Truth::from_indices([Some(0)])],
         &[],
-        &[vec![Some(0), None], vec![Some(0), None]],
+        &[Truth::from_indices([Some(0), None]), Truth::from_indices([Some(0), None])],
     ];
     let mut messages = Vec::new();
     for truths in wrong {
@@ -454,7 +462,7 @@ fn truths_out_of_range_are_errors() {
     insta::assert_snapshot!(messages.join("\n"));
     let other = Model::parse("label a").expect("a model");
     let effects = RuleEffects::compile(&other, Limits::default()).expect("small");
-    assert!(matches!(effects.gains(&rows, &[vec![None]]), Err(Error::ForeignRow { .. })));
+    assert!(matches!(effects.gains(&rows, &[Truth::unknown(1)]), Err(Error::ForeignRow { .. })));
     assert!(matches!(effects.influences(&rows), Err(Error::ForeignRow { .. })));
 }
 
@@ -481,7 +489,8 @@ fn label_wise_log_likelihoods_do_not_underflow() {
     let model = Model::parse("label a\nlabel b\nrule 1e-200: a\nrule 0.9: a -> b").expect("a model");
     let mut rows = BeliefMatrix::new(&model);
     rows.push_evidence(&Evidence::new().belief("a", [1e-200]).belief("b", [0.5])).expect("valid");
-    let scores = Evaluation::of(&model, &rows, &[vec![Some(0), Some(0)]]).expect("small").scores();
+    let scores =
+        Evaluation::of(&model, &rows, &[Truth::from_indices([Some(0), Some(0)])]).expect("small").scores();
     // Without the factor 1e-400, P(a, b) has 0.9 · 0.5 and all of Z is 0.9, of b = yes half of it.
     let label = -400.0 * 10_f64.ln() + (0.5_f64 / 0.9).ln() + 0.5_f64.ln();
     let joint = -400.0 * 10_f64.ln() + 0.5_f64.ln();

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use anstyle::Style;
 use anyhow::Result;
-use prsl::metrics::Truth;
-use prsl::{JunctionTree, LabelId, Model};
+use prsl::{JunctionTree, LabelId, Model, Truth};
 
 use crate::style::{self, styled};
 
@@ -59,7 +58,7 @@ impl<'a> Camera<'a> {
 
     fn show_ways(&self, text: &mut String) -> Result<()> {
         let row = self.telling_row();
-        let truth: Vec<usize> = self.truths[row].iter().copied().flatten().collect();
+        let truth: Vec<usize> = self.truths[row].indices().iter().copied().flatten().collect();
         let row_heading = format!("row {}, in truth {}", row + 1, named(self.model, &truth));
         let heading = format!("{:26}{:23}{row_heading}", "", "activity right");
         writeln!(text, "  {}", styled(style::FAINT, heading))?;
@@ -75,11 +74,12 @@ impl<'a> Camera<'a> {
     /// The first row with overhead work that only the prediction without camera and rules gets wrong.
     fn telling_row(&self) -> usize {
         let overhead = self.model.labels()[0].find_category("overhead").map(|category| category.index());
-        let is_right = |way: &Way, row: usize| self.truths[row][0] == Some(most_probable(&way.answers[row]));
+        let is_right =
+            |way: &Way, row: usize| self.truths[row].indices()[0] == Some(most_probable(&way.answers[row]));
         let is_telling = |&row: &usize| {
             let [seen, guess, by_experts, by_learned] = &self.ways;
             let rules_tell = [seen, by_experts, by_learned].iter().all(|way| is_right(way, row));
-            self.truths[row][0] == overhead && rules_tell && !is_right(guess, row)
+            self.truths[row].indices()[0] == overhead && rules_tell && !is_right(guess, row)
         };
         (0..self.truths.len()).find(is_telling).unwrap_or(0)
     }

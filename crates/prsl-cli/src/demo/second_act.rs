@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prsl::learn::{Examples, Learned, Learner, Size};
-use prsl::metrics::{Evaluation, Metric, Truth};
-use prsl::{Assignment, BeliefMatrix, Evidence, Model, RuleId};
+use prsl::metrics::{Evaluation, Metric};
+use prsl::{Assignment, BeliefMatrix, Evidence, LabelId, Model, RuleId, Truth};
 
 use crate::arguments::TableOptions;
 use crate::calibrate;
@@ -174,8 +174,8 @@ impl Score {
 /// The share of rows with the right activity.
 pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Result<f64> {
     let only_activity = |truth: &Truth| {
-        let mut only = vec![None; truth.len()];
-        only[ACTIVITY] = truth[ACTIVITY];
+        let (activity, mut only) = (LabelId::new(ACTIVITY), Truth::unknown(truth.n_labels()));
+        only.set(activity, truth.category(activity));
         only
     };
     let truths: Vec<Truth> = truths.iter().map(only_activity).collect();
@@ -217,14 +217,15 @@ fn learn(learner: &Learner, base: &Model, examples: &Examples) -> Result<Learned
 }
 
 fn share_missing(truths: &[Truth]) -> f64 {
-    let cells = truths.iter().flatten();
-    cells.clone().filter(|cell| cell.is_none()).count() as f64 / cells.count() as f64
+    let n_cells: usize = truths.iter().map(Truth::n_labels).sum();
+    let n_known: usize = truths.iter().map(Truth::n_known).sum();
+    (n_cells - n_known) as f64 / n_cells as f64
 }
 
 /// The frequency of each activity among the known truths.
 fn frequencies(model: &Model, truths: &[Truth]) -> Vec<f64> {
     let mut counts = vec![0; model.labels()[ACTIVITY].n_categories()];
-    truths.iter().filter_map(|truth| truth[ACTIVITY]).for_each(|category| counts[category] += 1);
+    truths.iter().filter_map(|truth| truth.indices()[ACTIVITY]).for_each(|category| counts[category] += 1);
     let sum: i32 = counts.iter().sum();
     counts.into_iter().map(|count| f64::from(count) / f64::from(sum)).collect()
 }

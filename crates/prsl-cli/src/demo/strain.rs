@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use prsl::metrics::Truth;
-use prsl::{Assignment, JunctionTree, Model, Posteriors};
+use prsl::{Assignment, JunctionTree, Model, Posteriors, Truth};
 
 use crate::calibrate;
 use crate::style::{self, styled};
@@ -142,7 +141,7 @@ impl Strain {
     /// Whether the conditions of the strain rule are true in a row.
     fn is_strained(&self, row: usize) -> Option<bool> {
         let rule = self.model.rules().last().and_then(|rule| rule.formula()).expect("it was added");
-        let truth: Option<Vec<usize>> = self.truths[row][..3].iter().copied().collect();
+        let truth: Option<Vec<usize>> = self.truths[row].indices()[..3].iter().copied().collect();
         truth.map(|truth| rule.holds(&Assignment::from_indices([&truth[..], &[STRAINED]].concat())))
     }
 }

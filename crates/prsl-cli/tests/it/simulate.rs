@@ -18,7 +18,7 @@ fn beliefs(folder: &Folder, name: &str, model: &Model) -> BeliefMatrix {
     reader.next_chunk(10_000).expect("valid").expect("rows")
 }
 
-fn truth(folder: &Folder, name: &str, model: &Model) -> Vec<Vec<Option<usize>>> {
+fn truth(folder: &Folder, name: &str, model: &Model) -> Vec<prsl::Truth> {
     let table = TableReader::open(&folder.path(&format!("{name}/truth.csv"))).expect("a table");
     let mut reader = TruthReader::new(model, table, TruthOptions::default()).expect("labels of the model");
     reader.next_chunk(10_000).expect("valid").expect("rows")
@@ -59,7 +59,7 @@ fn truths_are_samples_of_the_posterior() {
     assert_eq!(truth.len(), 50);
     for (truth, samples) in truth.into_iter().zip(samples) {
         let sample = samples.expect("drawn").expect("possible").swap_remove(0);
-        assert_eq!(truth, sample.indices().iter().copied().map(Some).collect::<Vec<_>>());
+        assert_eq!(truth.assignment(), Some(sample));
     }
     // The same again, elsewhere.
     folder.prsl(&arguments.replace("study", "again")).done();
@@ -73,7 +73,7 @@ fn samples_are_approximate_where_memory_is_short() {
     let folder = Folder::new(&[]);
     insta::assert_snapshot!(folder.prsl("simulate --rows 3 --sample --memory 1 -o short").done());
     let model = model(&folder, "short");
-    assert!(truth(&folder, "short", &model).iter().flatten().all(Option::is_some));
+    assert!(truth(&folder, "short", &model).iter().all(|truth| truth.assignment().is_some()));
 }
 
 #[test]

@@ -280,7 +280,7 @@ fn rows_are_those_of_the_core() {
     assert_eq!(read(&model(), csv("high,alarm\n0.5,0.2\n"), STRICT).unwrap()[0], *expected.row(0));
 }
 
-fn truths(text: &str, options: TruthOptions) -> Result<Vec<Vec<Option<usize>>>, Error> {
+fn truths(text: &str, options: TruthOptions) -> Result<Vec<prsl::Truth>, Error> {
     let mut reader = TruthReader::new(&model(), csv(text), options)?;
     let mut rows = Vec::new();
     while let Some(chunk) = reader.next_chunk(2)? {
@@ -304,7 +304,7 @@ fn truths_are_names_of_categories() {
 #[test]
 fn yes_and_no_go_by_other_names_too() {
     let rows = truths("alarm\nyes\n1\ntrue\nTRUE\n1.0\nno\n0\nFalse\n", TruthOptions::default()).unwrap();
-    let alarm: Vec<_> = rows.iter().map(|row| row[1].unwrap()).collect();
+    let alarm: Vec<_> = rows.iter().map(|row| row.indices()[1].unwrap()).collect();
     assert_eq!(alarm, [0, 0, 0, 0, 0, 1, 1, 1]);
     let mut reader =
         TruthReader::new(&model(), parquet("alarm", &[1.0, 0.0]), TruthOptions::default()).unwrap();

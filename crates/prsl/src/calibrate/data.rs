@@ -5,7 +5,8 @@ use crate::belief::{BeliefMatrix, BeliefOrigin};
 use crate::calibrator::{Calibrate, Calibrator};
 use crate::distribution::is_distribution;
 use crate::error::{CalibrationProblem, Result};
-use crate::label::LabelId;
+use crate::label::{CategoryId, LabelId};
+use crate::truth::Truth;
 
 /// The number of bins of [`CalibrationData::calibration_error`], which have equal width.
 pub const CALIBRATION_ERROR_BINS: usize = 15;
@@ -24,10 +25,11 @@ pub(super) struct Row<'a> {
 /// Raw beliefs about one label with its true categories. Rows of unknown truth or of weight 0 are left out.
 ///
 /// ```
+/// use prsl::CategoryId;
 /// use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 ///
 /// let beliefs = [0.9, 0.1, 0.8, 0.2, 0.9, 0.1, 0.2, 0.8];
-/// let truths = [Some(0), Some(1), Some(1), None];
+/// let truths = [Some(0), Some(1), Some(1), None].map(|truth| truth.map(CategoryId::new));
 /// let data = CalibrationData::new(2, &beliefs, &truths, None)?;
 /// assert_eq!(data.counts(), [1, 2]);
 /// let platt = data.fit(CalibrationMethod::Platt)?;
@@ -45,7 +47,7 @@ impl<'a> CalibrationData<'a> {
     pub fn new(
         n_categories: usize,
         beliefs: &'a [f64],
-        truths: &[Option<usize>],
+        truths: &[Option<CategoryId>],
         weights: Option<&[f64]>,
     ) -> Result<Self> {
         check_rows("beliefs", beliefs.len(), truths.len() * n_categories)?;
@@ -53,7 +55,7 @@ impl<'a> CalibrationData<'a> {
         let mut rows = Vec::new();
         for (index, truth) in truths.iter().enumerate() {
             let belief = &beliefs[index * n_categories..(index + 1) * n_categories];
-            let Some(truth) = *truth else { continue };
+            let Some(truth) = truth.map(CategoryId::index) else { continue };
             let row = Row { belief, truth, weight: weights.map_or(1.0, |weights| weights[index]) };
             check_row(index + 1, &row)?;
             rows.push(row);
@@ -70,14 +72,14 @@ impl<'a> CalibrationData<'a> {
     pub fn of_label(
         rows: &'a BeliefMatrix,
         label: LabelId,
-        truths: &[Vec<Option<usize>>],
+        truths: &[Truth],
         weights: Option<&[f64]>,
     ) -> Result<Self> {
         check_rows("truths", truths.len(), rows.n_rows())?;
         check_rows("weights", weights.map_or(truths.len(), <[f64]>::len), truths.len())?;
         let believed = |row: &usize| rows.origin(*row, label) == BeliefOrigin::Classifier;
         let known = (0..rows.n_rows()).filter(believed).filter_map(|row| {
-            let truth = truths[row][label.index()]?;
+            let truth = truths[row].category(label)?.index();
             let weight = weights.map_or(1.0, |weights| weights[row]);
             Some((row, Row { belief: rows.belief(row, label), truth, weight }))
         });

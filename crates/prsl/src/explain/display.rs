@@ -5,9 +5,7 @@ use std::fmt::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::{
-    Became, CategoryExplanation, Change, Explanation, Influence, JointExplanation, LabelExplanation,
-};
+use super::{Became, CategoryExplanation, Change, Explanation, Influence, LabelExplanation, NamedAssignment};
 use super::{MOVED, RuleExplanation, RuleKind, size};
 use crate::label::{NO, YES};
 use crate::syntax::print;
@@ -179,7 +177,7 @@ impl Explanation {
     }
 
     /// The categories of an assignment. If many yes/no labels are `no`, they are only counted.
-    fn choices(&self, joint: &JointExplanation) -> String {
+    fn choices(&self, joint: &NamedAssignment) -> String {
         let is_no = |label: &LabelExplanation, category: &str| category == NO && is_yes_no(label);
         let both = || self.labels.iter().zip(&joint.choices);
         let n_no = both().filter(|(label, choice)| is_no(label, &choice.category)).count();
@@ -198,7 +196,7 @@ impl Explanation {
 }
 
 /// A remark if an assignment is a typical combination, else an empty text.
-fn typical(joint: &JointExplanation) -> String {
+fn typical(joint: &NamedAssignment) -> String {
     let weight = |weight: f64| format!(" (typical, weight {})", print::number(weight));
     joint.typical.map_or_else(String::new, weight)
 }

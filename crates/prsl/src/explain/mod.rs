@@ -1,7 +1,7 @@
 //! Explanations of answers: the effect of each rule on each category.
 
+mod assignment;
 mod display;
-mod joint;
 mod rules;
 
 use std::cmp::Reverse;
@@ -18,10 +18,10 @@ use crate::posterior::Posterior;
 use crate::rule::{Rule, RuleId};
 use crate::syntax::print;
 
-pub use joint::{Choice, JointExplanation};
+pub use assignment::{Choice, NamedAssignment};
 pub use rules::{Became, Change, Influence, RuleExplanation, RuleKind};
 
-use joint::best_assignments;
+use assignment::best_assignments;
 use rules::{explain_rule, weight_range};
 
 /// Minimum change of a probability that is reported. Smaller changes are invisible in three decimals.
@@ -160,9 +160,9 @@ pub struct Explanation {
     /// Every rule, in the model's order.
     pub rules: Vec<RuleExplanation>,
     /// The most probable assignment. Ties are broken arbitrarily, but always in the same way.
-    pub best: Option<JointExplanation>,
+    pub best: Option<NamedAssignment>,
     /// The second most probable assignment; `None` if no other is possible.
-    pub runner_up: Option<JointExplanation>,
+    pub runner_up: Option<NamedAssignment>,
     /// The reason why most probable assignments are missing, if they are too costly for this model.
     pub joint_refused: Option<String>,
 }

@@ -102,6 +102,7 @@ pub struct Change {
 /// A category that a rule made certain or impossible, in floating-point arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Became {
     /// No other category is possible.
     Certain,

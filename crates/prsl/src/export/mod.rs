@@ -1,6 +1,6 @@
 //! Export to other programs: UAI, BIF and ProbLog for inference, Graphviz for pictures.
 //!
-//! Returns strings, and writes no files. The same model and evidence always give the same text.
+//! [`Model::export`] returns a string, and writes no files. The same model and evidence always give the same text.
 
 mod bif;
 mod dot;
@@ -12,8 +12,6 @@ use crate::error::Result;
 use crate::evidence::Evidence;
 use crate::infer::Limits;
 use crate::model::Model;
-
-pub use uai::export_uai_names;
 
 /// A format of other programs.
 ///
@@ -30,7 +28,7 @@ pub enum ExportFormat {
     /// A Markov network in the format of the UAI inference competitions: beliefs and rules as factors.
     ///
     /// Rules over the same labels are multiplied into one factor, because some programs read only one factor per scope.
-    /// The format has no names; [`export_uai_names`] maps its numbers to names. A rule over many labels becomes a
+    /// The format has no names; [`Model::export_uai_names`] maps its numbers to names. A rule over many labels becomes a
     /// chain of auxiliary variables after the labels. They do not change marginals and the partition function, nor
     /// the most probable explanation, unless a noisy-or with q strictly between 0 and 1 is among them. Typical
     /// combinations are the states of one more such variable; a maximum weights them by w instead of 1 + w.
@@ -77,66 +75,85 @@ impl ExportFormat {
     }
 }
 
-/// The model with the evidence of one instance in another format.
-///
-/// The beliefs of `evidence` become the labels' distributions; `Evidence::new()` gives the priors. A formula
-/// whose table is needed and too large is an [`Error::TooCostly`](crate::Error::TooCostly);
-/// clauses and noisy-or rules never are.
-///
-/// ```
-/// use prsl::export::ExportFormat;
-/// use prsl::{Evidence, Model};
-///
-/// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
-/// let evidence = Evidence::new().belief("weather", [0.25, 0.75]);
-/// assert_eq!(prsl::export::export(&model, &evidence, ExportFormat::ProbLog)?, r"% The distribution of each label given that every rule holds.
-///
-/// 0.25::label('weather','sun'). label('weather','rain') :- \+label('weather','sun').
-/// 0.5::label('ground','dry'). label('ground','wet') :- \+label('ground','dry').
-///
-/// % rule 0.95: wet <- rain
-/// node(1,3) :- label('ground','wet').
-/// node(1,3) :- \+label('weather','rain').
-/// 0.95::rule(1) :- node(1,3).
-/// 0.05::rule(1) :- \+node(1,3).
-/// evidence(rule(1)).
-///
-/// query(label('weather','sun')).
-/// query(label('weather','rain')).
-/// query(label('ground','dry')).
-/// query(label('ground','wet')).
-/// ");
-/// # Ok::<(), prsl::Error>(())
-/// ```
-pub fn export(model: &Model, evidence: &Evidence, format: ExportFormat) -> Result<String> {
-    export_within(model, evidence, format, Limits::default())
-}
+impl Model {
+    /// The model with the evidence of one instance in another format.
+    ///
+    /// The beliefs of `evidence` become the labels' distributions; `Evidence::new()` gives the priors. A formula
+    /// whose table is needed and too large is an [`Error::TooCostly`](crate::Error::TooCostly);
+    /// clauses and noisy-or rules never are.
+    ///
+    /// ```
+    /// use prsl::export::ExportFormat;
+    /// use prsl::{Evidence, Model};
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+    /// let evidence = Evidence::new().belief("weather", [0.25, 0.75]);
+    /// assert_eq!(model.export(&evidence, ExportFormat::ProbLog)?, r"% The distribution of each label given that every rule holds.
+    ///
+    /// 0.25::label('weather','sun'). label('weather','rain') :- \+label('weather','sun').
+    /// 0.5::label('ground','dry'). label('ground','wet') :- \+label('ground','dry').
+    ///
+    /// % rule 0.95: wet <- rain
+    /// node(1,3) :- label('ground','wet').
+    /// node(1,3) :- \+label('weather','rain').
+    /// 0.95::rule(1) :- node(1,3).
+    /// 0.05::rule(1) :- \+node(1,3).
+    /// evidence(rule(1)).
+    ///
+    /// query(label('weather','sun')).
+    /// query(label('weather','rain')).
+    /// query(label('ground','dry')).
+    /// query(label('ground','wet')).
+    /// ");
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn export(&self, evidence: &Evidence, format: ExportFormat) -> Result<String> {
+        self.export_within(evidence, format, Limits::default())
+    }
 
-/// The same with a memory limit for tables; only UAI and BIF have tables.
-///
-/// ```
-/// use prsl::export::ExportFormat;
-/// use prsl::{Evidence, Limits, Model};
-///
-/// let model = Model::parse("label a\nlabel b\nrule 0.9: a <-> b")?;
-/// let limits = Limits { memory: 100 };
-/// let error = prsl::export::export_within(&model, &Evidence::new(), ExportFormat::Uai, limits).unwrap_err();
-/// assert_eq!(error.kind(), "TooCostly");
-/// assert!(prsl::export::export_within(&model, &Evidence::new(), ExportFormat::ProbLog, limits).is_ok());
-/// # Ok::<(), prsl::Error>(())
-/// ```
-pub fn export_within(
-    model: &Model,
-    evidence: &Evidence,
-    format: ExportFormat,
-    limits: Limits,
-) -> Result<String> {
-    let row = model.row(evidence)?;
-    match format {
-        ExportFormat::Uai => uai::write(model, &row, limits),
-        ExportFormat::Bif => bif::write(model, &row, limits),
-        ExportFormat::ProbLog => problog::write(model, &row),
-        ExportFormat::Dot => Ok(dot::write(model, &row)),
+    /// The same with a memory limit for tables; only UAI and BIF have tables.
+    ///
+    /// ```
+    /// use prsl::export::ExportFormat;
+    /// use prsl::{Evidence, Limits, Model};
+    ///
+    /// let model = Model::parse("label a\nlabel b\nrule 0.9: a <-> b")?;
+    /// let limits = Limits { memory: 100 };
+    /// let error = model.export_within(&Evidence::new(), ExportFormat::Uai, limits).unwrap_err();
+    /// assert_eq!(error.kind(), "TooCostly");
+    /// assert!(model.export_within(&Evidence::new(), ExportFormat::ProbLog, limits).is_ok());
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn export_within(&self, evidence: &Evidence, format: ExportFormat, limits: Limits) -> Result<String> {
+        let row = self.row(evidence)?;
+        match format {
+            ExportFormat::Uai => uai::write(self, &row, limits),
+            ExportFormat::Bif => bif::write(self, &row, limits),
+            ExportFormat::ProbLog => problog::write(self, &row),
+            ExportFormat::Dot => Ok(dot::write(self, &row)),
+        }
+    }
+
+    /// The names of the variables and states of [`ExportFormat::Uai`].
+    ///
+    /// One line per state, in columns separated by tabs: `label`, or `auxiliary` for a variable that is not a
+    /// label; the number of the variable; the number of the state; the label; the category. Names are quoted
+    /// as in a model file if necessary.
+    ///
+    /// ```
+    /// use prsl::Model;
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel \"wet ground\"\nrule 0.95: rain -> \"wet ground\"")?;
+    /// assert_eq!(model.export_uai_names()?, "\
+    /// label\t0\t0\tweather\tsun
+    /// label\t0\t1\tweather\train
+    /// label\t1\t0\t\"wet ground\"\tyes
+    /// label\t1\t1\t\"wet ground\"\tno
+    /// ");
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn export_uai_names(&self) -> Result<String> {
+        uai::names(self)
     }
 }
 

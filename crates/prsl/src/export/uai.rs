@@ -99,25 +99,8 @@ fn product(a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
         .collect()
 }
 
-/// The names of the variables and states of [`ExportFormat::Uai`](crate::export::ExportFormat::Uai).
-///
-/// One line per state, in columns separated by tabs: `label`, or `auxiliary` for a variable that is not a
-/// label; the number of the variable; the number of the state; the label; the category. Names are quoted
-/// as in a model file if necessary.
-///
-/// ```
-/// use prsl::Model;
-///
-/// let model = Model::parse("label weather: sun, rain\nlabel \"wet ground\"\nrule 0.95: rain -> \"wet ground\"")?;
-/// assert_eq!(prsl::export::export_uai_names(&model)?, "\
-/// label\t0\t0\tweather\tsun
-/// label\t0\t1\tweather\train
-/// label\t1\t0\t\"wet ground\"\tyes
-/// label\t1\t1\t\"wet ground\"\tno
-/// ");
-/// # Ok::<(), prsl::Error>(())
-/// ```
-pub fn export_uai_names(model: &Model) -> Result<String> {
+/// The names of the variables and states, see [`Model::export_uai_names`].
+pub(super) fn names(model: &Model) -> Result<String> {
     let mut text = String::new();
     let mut line = |kind: &str, variable: usize, state: usize, name: &str, category: &str| {
         writeln!(text, "{kind}\t{variable}\t{state}\t{name}\t{category}").expect("strings take all text");

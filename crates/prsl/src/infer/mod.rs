@@ -62,9 +62,9 @@ pub use loopy::{Decoded, Loopy, LoopySettings, Schedule};
 pub use max_product::MaxProductTree;
 pub use samples::{Samples, Sampling};
 
+pub use crate::belief::Instance;
 pub use crate::posterior::{RankedAssignments, SearchEnd, Stopped};
 
-use crate::belief::Instance;
 use crate::error::Result;
 use crate::model::Model;
 use crate::posterior::Posterior;

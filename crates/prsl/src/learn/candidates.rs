@@ -146,7 +146,7 @@ fn n_rare(examples: &Examples) -> usize {
     let labels = examples.beliefs().model().labels();
     let of_label = |(at, label): (usize, &Label)| {
         let mut counts = vec![0; label.n_categories()];
-        examples.truths().iter().filter_map(|truths| truths[at]).for_each(|truth| counts[truth] += 1);
+        examples.truths().iter().filter_map(|truth| truth.indices()[at]).for_each(|truth| counts[truth] += 1);
         counts.iter().sum::<usize>() - counts.iter().max().copied().unwrap_or(0)
     };
     labels.iter().enumerate().map(of_label).sum()
@@ -200,6 +200,7 @@ fn mean(scores: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::belief::{BeliefMatrix, Normalize};
+    use crate::truth::Truth;
 
     #[test]
     fn sizes_with_too_large_tables_or_too_few_truths_are_left_out() {
@@ -211,7 +212,7 @@ mod tests {
             let mut beliefs = BeliefMatrix::new(&model);
             let even = vec![Some(1.0 / n_categories as f64); 12 * n_categories];
             (0..n_rows).for_each(|_| beliefs.push(&even, Normalize::Always).unwrap());
-            let truths = (0..n_rows).map(|row| vec![Some(row % n_categories); 12]).collect();
+            let truths = (0..n_rows).map(|row| Truth::from_indices([Some(row % n_categories); 12])).collect();
             let examples = Examples::new(beliefs, truths).unwrap();
             Learner::default().affordable(&model, &examples).len()
         };

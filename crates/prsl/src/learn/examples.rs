@@ -11,8 +11,9 @@ use crate::belief::BeliefMatrix;
 use crate::calibrate::{CalibrationData, CalibrationMethod};
 use crate::calibrator::Calibrator;
 use crate::error::{Error, Result};
-use crate::label::{Label, LabelId};
+use crate::label::{CategoryId, Label, LabelId};
 use crate::model::Model;
+use crate::truth::Truth;
 
 /// A classifier that believes less in something is sure of the opposite.
 const SURE: f64 = 1e-6;
@@ -24,38 +25,38 @@ const MAX_WEIGHT: f64 = 1e15;
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///
 /// ```
-/// use prsl::{BeliefMatrix, Evidence, Model};
+/// use prsl::{BeliefMatrix, Evidence, Model, Truth};
 /// use prsl::learn::Examples;
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet")?;
 /// let mut beliefs = BeliefMatrix::new(&model);
 /// beliefs.push_evidence(&Evidence::new().belief("weather", [0.4, 0.6]).belief("ground", [0.7, 0.3]))?;
-/// let examples = Examples::new(beliefs, vec![vec![Some(1), None]])?;
+/// let examples = Examples::new(beliefs, vec![Truth::from_indices([Some(1), None])])?;
 /// assert_eq!(examples.n_rows(), 1);
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Examples {
     beliefs: BeliefMatrix,
-    truths: Vec<Vec<Option<usize>>>,
+    truths: Vec<Truth>,
     weights: Vec<f64>,
 }
 
 impl Examples {
     /// Beliefs as the classifiers gave them (not calibrated), and for every row the true category of each label.
-    pub fn new(beliefs: BeliefMatrix, truths: Vec<Vec<Option<usize>>>) -> Result<Self> {
+    pub fn new(beliefs: BeliefMatrix, truths: Vec<Truth>) -> Result<Self> {
         if truths.len() != beliefs.n_rows() {
             let problem = format!("{} rows of truths for {} rows of beliefs", truths.len(), beliefs.n_rows());
             return Err(Error::Examples { problem });
         }
         let labels = beliefs.model().labels();
         for (row, truth) in truths.iter().enumerate() {
-            if truth.len() != labels.len() {
+            if truth.n_labels() != labels.len() {
                 let problem =
-                    format!("row {} has {} truths for {} labels", row + 1, truth.len(), labels.len());
+                    format!("row {} has {} truths for {} labels", row + 1, truth.n_labels(), labels.len());
                 return Err(Error::Examples { problem });
             }
-            for (label, category) in labels.iter().zip(truth) {
+            for (label, category) in labels.iter().zip(truth.indices()) {
                 if category.is_some_and(|category| category >= label.n_categories()) {
                     let problem =
                         format!("the truth of row {} is no category of label `{}`", row + 1, label.name());
@@ -101,7 +102,7 @@ impl Examples {
     }
 
     /// Row by row, the true category of each label where it is known.
-    pub fn truths(&self) -> &[Vec<Option<usize>>] {
+    pub fn truths(&self) -> &[Truth] {
         &self.truths
     }
 
@@ -112,7 +113,8 @@ impl Examples {
 
     /// How many categories of a label are true in some row.
     pub(crate) fn n_seen(&self, label: LabelId) -> usize {
-        let seen: BTreeSet<usize> = self.truths.iter().filter_map(|truths| truths[label.index()]).collect();
+        let seen: BTreeSet<CategoryId> =
+            self.truths.iter().filter_map(|truth| truth.category(label)).collect();
         seen.len()
     }
 

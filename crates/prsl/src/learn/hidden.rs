@@ -14,7 +14,7 @@ use super::examples::Examples;
 use crate::belief::{BeliefMatrix, BeliefOrigin};
 use crate::calibrator::Calibrate;
 use crate::error::Result;
-use crate::label::LabelId;
+use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 
 /// The labels whose truth is never known, each with what its classifier says on average.
@@ -51,7 +51,7 @@ impl<'a> Hidden<'a> {
             for (row, truths) in truths.iter_mut().enumerate() {
                 let Some(belief) = belief(self.model, examples.beliefs(), row, *label) else { continue };
                 let drawn = WeightedIndex::new(belief).expect("a belief sums to 1").sample(&mut rng);
-                truths[label.index()] = Some(drawn);
+                truths.set(*label, Some(CategoryId::new(drawn)));
                 beliefs.replace(row, *label, usual);
             }
         }
@@ -71,6 +71,7 @@ fn belief(model: &Model, rows: &BeliefMatrix, row: usize, label: LabelId) -> Opt
 mod tests {
     use super::*;
     use crate::belief::Normalize;
+    use crate::truth::Truth;
 
     #[test]
     fn truths_are_drawn_from_what_classifiers_say() {
@@ -85,12 +86,13 @@ mod tests {
             let cells = [vec![Some(0.3), None], hidden.to_vec(), vec![None; 2]].concat();
             beliefs.push(&cells, Normalize::Never).unwrap();
         }
-        let examples = Examples::new(beliefs, vec![vec![Some(0), None, None]; 3000]).unwrap();
+        let examples =
+            Examples::new(beliefs, vec![Truth::from_indices([Some(0), None, None]); 3000]).unwrap();
         let drawn = Hidden::new(&model, &examples).draw(&examples, 1).unwrap();
         let hidden = LabelId::new(1);
         let mut counts = [0usize; 3];
         for row in 0..3000 {
-            let truths = &drawn.truths()[row];
+            let truths = drawn.truths()[row].indices();
             assert_eq!([truths[0], truths[2]], [Some(0), None]);
             assert_eq!(
                 drawn.beliefs().belief(row, LabelId::new(0)),

@@ -23,7 +23,7 @@ use crate::model::Model;
 ///
 /// ```
 /// use prsl::learn::{Examples, Learner};
-/// use prsl::{BeliefMatrix, Model, Normalize};
+/// use prsl::{BeliefMatrix, Model, Normalize, Truth};
 ///
 /// // Two classifiers that know little, of labels that are always equal.
 /// let model = Model::parse("label left\nlabel right")?;
@@ -33,7 +33,7 @@ use crate::model::Model;
 ///     let truth = row % 2;
 ///     let belief = if truth == 0 { 0.6 } else { 0.4 };
 ///     beliefs.push(&[Some(belief), None, Some(0.5), None], Normalize::Never)?;
-///     truths.push(vec![Some(truth), Some(truth)]);
+///     truths.push(Truth::from_indices([Some(truth), Some(truth)]));
 /// }
 /// let (train, valid) = Examples::new(beliefs, truths)?.split(0.2, 1);
 /// let learned = Learner { steps: Some(200), ..Learner::default() }.learn(&model, &train, &valid)?;
@@ -368,7 +368,7 @@ impl Learner {
         let advice = "; more rows are needed, or some to validate on";
         for (examples, which, advice) in [(train, "to learn from", ""), (valid, "to validate on", advice)] {
             let known = examples.truths().iter().zip(examples.weights());
-            let mut known = known.filter(|(truths, _)| truths.iter().any(Option::is_some)).peekable();
+            let mut known = known.filter(|(truths, _)| truths.n_known() > 0).peekable();
             if known.peek().is_none() {
                 let problem = format!("there are no rows with a known truth {which}{advice}");
                 return Err(Error::Examples { problem });

@@ -213,7 +213,7 @@ mod tests {
     use super::super::watch::{Watch, never};
     use super::super::{Examples, Learner};
     use super::*;
-    use crate::{BeliefMatrix, Model, Normalize};
+    use crate::{BeliefMatrix, Model, Normalize, Truth};
 
     /// Labels of two and three categories, an expert's rule beside, and labels that are missing.
     #[test]
@@ -229,7 +229,8 @@ mod tests {
             cells.extend([Some(0.5), Some(0.5 - rest), Some(rest)]);
             beliefs.push(&cells, Normalize::Never).unwrap();
             let sizes = [2, 2, 2, 2, 2, 2, 3];
-            truths.push(sizes.map(|size| rng.random_bool(0.9).then(|| rng.random_range(0..size))).to_vec());
+            let truth = sizes.map(|size| rng.random_bool(0.9).then(|| rng.random_range(0..size)));
+            truths.push(Truth::from_indices(truth));
         }
         let examples = Examples::new(beliefs, truths).unwrap();
         let candidate = Candidate { size: Size::Paper { rules: 8 }, typical: false, calibrated: true };

@@ -28,6 +28,7 @@ use crate::infer::limits::bytes;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::rule::{Body, Rule};
+use crate::truth::Truth;
 
 /// How much is learned, and how: what the validation rows decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -521,11 +522,10 @@ impl Learner {
             .iter()
             .map(|combination| (combination.categories().to_vec(), combination.weight().ln()))
             .collect();
-        let counted = train.truths().iter().map(Vec::as_slice).zip(train.weights().iter().copied());
+        let counted = train.truths().iter().map(Truth::indices).zip(train.weights().iter().copied());
         let counted = counted.filter(|_| are_learned);
         let occurs = |categories: &Vec<usize>| {
-            let is_it =
-                |truth: &Vec<Option<usize>>| truth.iter().zip(categories).all(|(t, c)| *t == Some(*c));
+            let is_it = |truth: &Truth| truth.indices().iter().zip(categories).all(|(t, c)| *t == Some(*c));
             train.truths().iter().zip(train.weights()).any(|(truth, weight)| *weight > 0.0 && is_it(truth))
         };
         let stays =
@@ -586,15 +586,15 @@ impl Problem {
                 log_beliefs.extend(calibrated.iter().map(|belief| belief.ln()));
             }
         }
-        let combination = |truths: &Vec<Option<usize>>| {
-            let categories: Vec<usize> = truths.iter().copied().collect::<Option<_>>()?;
+        let combination = |truth: &Truth| {
+            let categories: Vec<usize> = truth.indices().iter().copied().collect::<Option<_>>()?;
             self.typical.as_ref()?.index.get(&categories).copied()
         };
         Rows {
             n_rows: examples.n_rows(),
             log_beliefs,
             is_learned,
-            truths: examples.truths().iter().flatten().copied().collect(),
+            truths: examples.truths().iter().flat_map(Truth::indices).copied().collect(),
             combination: examples.truths().iter().map(combination).collect(),
             weights: examples.weights().to_vec(),
             counted,
@@ -629,7 +629,7 @@ fn association(model: &Model, train: &Examples, watch: &mut Watch) -> Option<Ass
     }
     let residual = |row: usize, at: usize| {
         let (label, category) = of_category[at];
-        let truth = train.truths()[row][label]?;
+        let truth = train.truths()[row].indices()[label]?;
         Some(f64::from(u8::from(truth == category)) - beliefs[row * n_categories + at])
     };
     Association::new(train.n_rows(), &blocks, residual, watch)

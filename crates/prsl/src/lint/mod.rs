@@ -69,6 +69,7 @@ impl Severity {
 
 /// A result of the checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// Its severity.
     pub severity: Severity,
@@ -104,6 +105,14 @@ pub struct Related {
 }
 
 impl Finding {
+    /// The finding of a syntax error in `source`, with the code `syntax`.
+    pub fn of_syntax_error(error: &Diagnostic, source: &str) -> Self {
+        let (line, column) = error.position(source);
+        let Diagnostic { span, message, help } = error.clone();
+        let (severity, related) = (Severity::Error, Vec::new());
+        Self { severity, code: "syntax", span, line, column, message, help, related }
+    }
+
     /// Whether it is an error or a warning, not just a note.
     pub fn counts(&self) -> bool {
         self.severity != Severity::Note

@@ -1,14 +1,15 @@
 //! Compares predictions with truths, row by row.
 
 use super::bootstrap::{self, Lanes, Orders};
-use super::likelihood::{joint_log_likelihoods, known, label_log_likelihoods};
-use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, Truth, check_count, check_truths};
+use super::likelihood::{joint_log_likelihoods, label_log_likelihoods, place};
+use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, check_count, check_truths};
 use crate::belief::{BeliefMatrix, check_length};
 use crate::error::Result;
 use crate::infer::Engines;
-use crate::label::LabelId;
+use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable, Posteriors};
+use crate::truth::Truth;
 
 /// Predictions for some rows.
 #[derive(Clone, Copy, Debug)]
@@ -167,14 +168,15 @@ impl Evaluation {
         let is_impossible =
             marginals.is_none() || joint.iter().chain(log_likelihoods.iter().flatten()).any(is_zero);
         self.impossible += usize::from(is_impossible);
-        if truth.iter().all(Option::is_none) {
+        if truth.n_known() == 0 {
             return;
         }
         let cells = self.row_cells(marginals, truth);
         let is_right = |best: &MostProbable| {
-            known(truth).all(|(label, c)| best.assignment.indices().get(label) == Some(&c))
+            let found = best.assignment.indices();
+            truth.known().all(|(label, c)| found.get(label.index()) == Some(&c.index()))
         };
-        let n_known = known(truth).count();
+        let n_known = truth.n_known();
         let n_right =
             cells.iter().filter(|cell| cell.truth.is_some() && cell.truth == cell.predicted).count();
         self.rows.push(Row {
@@ -190,39 +192,34 @@ impl Evaluation {
     }
 
     fn row_cells(&self, marginals: Option<&[f64]>, truth: &Truth) -> Vec<Cell> {
-        let cell = |(label, category): (usize, &Option<usize>)| {
-            let Some(category) = *category else { return Cell::default() };
-            let block = self.model.block(LabelId::new(label));
+        let cell = |(label, category): (LabelId, Option<CategoryId>)| {
+            let Some(category) = category else { return Cell::default() };
+            let block = self.model.block(label);
             let predicted = marginals.map(|marginals| block.start + most_probable(&marginals[block.clone()]));
-            let truth = Some(self.place((label, category)) as u32);
+            let truth = Some(place(&self.model, (label, category)) as u32);
             Cell { truth, predicted: predicted.map(|place| place as u32) }
         };
-        truth.iter().enumerate().map(cell).collect()
+        self.model.label_ids().zip(truth.categories()).map(cell).collect()
     }
 
     /// ln of the marginals of known truths.
     fn log_marginals(&self, marginals: Option<&[f64]>, truth: &Truth) -> Vec<Option<f64>> {
-        let probability = |cell| marginals.map_or(0.0, |marginals| marginals[self.place(cell)]);
-        let log = |(label, category): (usize, &Option<usize>)| {
+        let probability = |cell| marginals.map_or(0.0, |marginals| marginals[place(&self.model, cell)]);
+        let log = |(label, category): (LabelId, Option<CategoryId>)| {
             category.map(|category| probability((label, category)).ln().min(0.0))
         };
-        truth.iter().enumerate().map(log).collect()
+        self.model.label_ids().zip(truth.categories()).map(log).collect()
     }
 
     fn add_probabilities(&mut self, marginals: Option<&[f64]>, truth: &Truth) {
-        for (label, category) in truth.iter().enumerate() {
-            for place in self.model.block(LabelId::new(label)) {
+        for (label, category) in self.model.label_ids().zip(truth.categories()) {
+            for place in self.model.block(label) {
                 if self.class_of[place].is_some() {
                     let known = marginals.filter(|_| category.is_some());
                     self.probabilities.push(known.map_or(f64::NAN, |marginals| marginals[place]));
                 }
             }
         }
-    }
-
-    /// The position of a label's category among all categories.
-    fn place(&self, (label, category): (usize, usize)) -> usize {
-        self.model.block(LabelId::new(label)).start + category
     }
 }
 

@@ -1,11 +1,12 @@
 //! Log-likelihoods of complete or partial truths: joint, and label-wise.
 
-use super::{Truth, check_count, check_rows, check_truths};
+use super::{check_count, check_rows, check_truths};
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::posterior::{Engine, Posteriors};
+use crate::truth::Truth;
 
 /// ln P(known truths of the row | beliefs, rules) of every row: −∞ if impossible, `None` for rows without a known
 /// truth. Returns `None` if the posteriors are approximate.
@@ -21,13 +22,13 @@ use crate::posterior::{Engine, Posteriors};
 ///
 /// ```
 /// use prsl::metrics::joint_log_likelihoods;
-/// use prsl::{BeliefMatrix, Evidence, JunctionTree, Model};
+/// use prsl::{BeliefMatrix, Evidence, JunctionTree, Model, Truth};
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
 /// let engine = JunctionTree::compile(&model)?;
-/// let (posteriors, rainy) = (engine.infer_batch(&rows)?, vec![Some(1), None]);
+/// let (posteriors, rainy) = (engine.infer_batch(&rows)?, Truth::from_indices([Some(1), None]));
 /// let found = joint_log_likelihoods(&rows, &[rainy], &posteriors, |rows| engine.infer_batch(rows))?;
 /// let rain = found.expect("exact")[0].expect("a truth");
 /// assert!((rain - posteriors.marginals(0).expect("possible")[1].ln()).abs() < 1e-12);
@@ -53,14 +54,14 @@ pub fn joint_log_likelihoods(
             clamped.log_evidence(index) + log_beliefs(model, rows.values_of(row), &truths[row]); // (1)
     }
     let likelihood = |row: usize| {
-        if truths[row].iter().all(Option::is_none) {
+        if truths[row].n_known() == 0 {
             return None;
         }
         if !posteriors.is_possible(row) {
             return Some(f64::NEG_INFINITY);
         }
-        let log_weight = match truths[row].iter().copied().collect::<Option<Vec<usize>>>() {
-            Some(assignment) => model.log_weight_at(rows.values_of(row), &assignment), // (2)
+        let log_weight = match truths[row].assignment() {
+            Some(assignment) => model.log_weight_at(rows.values_of(row), assignment.indices()), // (2)
             None => log_clamped[row],
         };
         // Rounding may give a probability slightly above 1.
@@ -79,14 +80,14 @@ const TINY: f64 = 1e-200;
 ///
 /// ```
 /// use prsl::metrics::label_log_likelihoods;
-/// use prsl::{BeliefMatrix, Evidence, JunctionTree, Model};
+/// use prsl::{BeliefMatrix, Evidence, JunctionTree, Model, Truth};
 ///
 /// let model = Model::parse("label a\nrule 1e-200: a")?;
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push_evidence(&Evidence::new().belief("a", [1e-200]))?;
 /// let engine = JunctionTree::compile(&model)?;
-/// let posteriors = engine.infer_batch(&rows)?;
-/// let found = label_log_likelihoods(&rows, &[vec![Some(0)]], &posteriors, |rows| engine.infer_batch(rows))?;
+/// let (posteriors, truth) = (engine.infer_batch(&rows)?, Truth::from_indices([Some(0)]));
+/// let found = label_log_likelihoods(&rows, &[truth], &posteriors, |rows| engine.infer_batch(rows))?;
 /// assert!((found[0][0].expect("a truth") + 400.0 * 10_f64.ln()).abs() < 1e-9); // no number is as small as 1e-400
 /// # Ok::<(), prsl::Error>(())
 /// ```
@@ -98,34 +99,32 @@ pub fn label_log_likelihoods(
 ) -> Result<Vec<Vec<Option<f64>>>> {
     check(rows, truths, posteriors)?;
     let model = &posteriors.model;
-    let marginal = |row: usize, (label, category)| {
-        posteriors.marginals(row).map_or(0.0, |it| it[model.block(LabelId::new(label)).start + category])
-    };
+    let marginal = |row: usize, cell| posteriors.marginals(row).map_or(0.0, |it| it[place(model, cell)]);
     let of_row = |(row, truth): (usize, &Truth)| {
-        let log = |(label, category): (usize, &Option<usize>)| {
+        let log = |(label, category): (LabelId, Option<CategoryId>)| {
             category.map(|category| marginal(row, (label, category)).ln().min(0.0))
         };
-        truth.iter().enumerate().map(log).collect()
+        model.label_ids().zip(truth.categories()).map(log).collect()
     };
     let mut found: Vec<Vec<Option<f64>>> = truths.iter().enumerate().map(of_row).collect();
     if posteriors.engine() == Engine::Loopy {
         return Ok(found);
     }
-    let is_tiny = |row: usize, cell: (usize, usize)| {
+    let is_tiny = |row: usize, cell: (LabelId, CategoryId)| {
         posteriors.is_possible(row)
             && marginal(row, cell) < TINY
-            && belief(model, rows.values_of(row), cell) > 0.0
+            && rows.values_of(row)[place(model, cell)] > 0.0
     };
-    let cells = |row: usize| known(&truths[row]).map(move |cell| (row, cell));
+    let cells = |row: usize| truths[row].known().map(move |cell| (row, cell));
     let tiny: Vec<_> = (0..truths.len()).flat_map(cells).filter(|&(row, cell)| is_tiny(row, cell)).collect();
     let mut alone = rows.select(&tiny.iter().map(|&(row, _)| row).collect::<Vec<_>>());
     for (index, &(_, (label, category))) in tiny.iter().enumerate() {
-        alone.observe(index, LabelId::new(label), CategoryId::new(category))?;
+        alone.observe(index, label, category)?;
     }
     let alone = infer(&alone)?;
     for (index, (row, cell)) in tiny.into_iter().enumerate() {
-        let log_sum = alone.log_evidence(index) + belief(model, rows.values_of(row), cell).ln(); // (1)
-        found[row][cell.0] = Some((log_sum - posteriors.log_evidence(row)).min(0.0));
+        let log_sum = alone.log_evidence(index) + rows.values_of(row)[place(model, cell)].ln(); // (1)
+        found[row][cell.0.index()] = Some((log_sum - posteriors.log_evidence(row)).min(0.0));
     }
     Ok(found)
 }
@@ -137,29 +136,26 @@ fn check(rows: &BeliefMatrix, truths: &[Truth], posteriors: &Posteriors) -> Resu
 }
 
 fn is_partly_known(truth: &Truth) -> bool {
-    truth.iter().any(Option::is_some) && truth.iter().any(Option::is_none)
+    (1..truth.n_labels()).contains(&truth.n_known())
 }
 
 /// These rows, with their known truths as observed categories.
 pub(super) fn clamped(rows: &BeliefMatrix, truths: &[Truth], selected: &[usize]) -> Result<BeliefMatrix> {
     let mut clamped = rows.select(selected);
     for (index, &row) in selected.iter().enumerate() {
-        for (label, category) in known(&truths[row]) {
-            clamped.observe(index, LabelId::new(label), CategoryId::new(category))?;
+        for (label, category) in truths[row].known() {
+            clamped.observe(index, label, category)?;
         }
     }
     Ok(clamped)
 }
 
+/// Σ ln π(truth) over the known labels.
 pub(super) fn log_beliefs(model: &Model, row: &[f64], truth: &Truth) -> f64 {
-    known(truth).map(|cell| belief(model, row, cell).ln()).sum()
+    truth.known().map(|cell| row[place(model, cell)].ln()).sum()
 }
 
-fn belief(model: &Model, row: &[f64], (label, category): (usize, usize)) -> f64 {
-    row[model.block(LabelId::new(label)).start + category]
-}
-
-/// The labels with a known truth, with that truth.
-pub(super) fn known(truth: &Truth) -> impl Iterator<Item = (usize, usize)> {
-    truth.iter().enumerate().filter_map(|(label, category)| Some((label, (*category)?)))
+/// The position of a label's category among all categories of the model.
+pub(super) fn place(model: &Model, (label, category): (LabelId, CategoryId)) -> usize {
+    model.block(label).start + category.index()
 }

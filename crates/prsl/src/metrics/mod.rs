@@ -1,6 +1,6 @@
 //! Scores of predictions against known truths, with bootstrap intervals.
 //!
-//! A truth is a category for each label, or `None` if it is unknown. Unknown truths are never imputed: a row
+//! A [`Truth`] is a category for each label, if it is known. Unknown truths are never imputed: a row
 //! without any known truth does not count, and a partly known row counts with its known labels.
 //!
 //! | score | over | of |
@@ -18,11 +18,11 @@
 //! average is the mean over the classes that were predicted or true at least once; the F1 of other classes is
 //! undefined.
 //!
-//! **Calibration.** Each class has [`CALIBRATION_BINS`] bins of equal width. Its error is the mean over its known cells of
+//! **Calibration.** Each class has 15 bins of equal width. Its error is the mean over its known cells of
 //! |mean probability − frequency| of the cell's bin. The score is the mean over classes with known cells. Resampled
 //! rows are never calibrated better than the rows themselves, so the interval of this score tends to lie above it.
 //!
-//! **Probability 0.** A truth of probability 0 scores ln 1e-300 ([`IMPOSSIBLE`]) instead of −∞, and is counted in [`Scores::impossible`];
+//! **Probability 0.** A truth of probability 0 scores ln 1e-300 instead of −∞, and is counted in [`Scores::impossible`];
 //! finite values are not clipped. A row in which rules and beliefs contradict each other has no prediction:
 //! it counts as wrong for each known label, with probability 0, and predicts no class. The calibration error ignores it.
 //!
@@ -46,16 +46,14 @@ use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::notation::numbered;
 use crate::posterior::Engine;
-
-/// The truths of a row: a category for each label, as its position in the label's list, or `None`.
-pub type Truth = Vec<Option<usize>>;
+use crate::truth::Truth;
 
 /// Checks the truths: one for each row, one cell for each label, and only categories of that label.
 fn check_truths(model: &Model, n_rows: usize, truths: &[Truth]) -> Result<()> {
     check_count("truths", truths.len(), n_rows)?;
     for (row, truth) in truths.iter().enumerate() {
-        check_length("truth", "label", truth.len(), model.labels().len())?;
-        for (label, category) in model.labels().iter().zip(truth) {
+        check_length("truth", "label", truth.n_labels(), model.labels().len())?;
+        for (label, category) in model.labels().iter().zip(truth.indices()) {
             if let Some(category) = category.filter(|&category| category >= label.n_categories()) {
                 let context = format!(" in the truths of row {}", row + 1);
                 return Err(Error::unknown_category(label.name(), &numbered(category), context, []));
@@ -75,13 +73,14 @@ fn check_count(what: &'static str, given: usize, wanted: usize) -> Result<()> {
 }
 
 /// The log-likelihood of a truth of probability 0: ln 1e-300.
-pub const IMPOSSIBLE: f64 = -690.775_527_898_213_7;
+pub(crate) const IMPOSSIBLE: f64 = -690.775_527_898_213_7;
 
 /// Number of bins of the expected calibration error, of equal width from 0 to 1.
-pub const CALIBRATION_BINS: usize = 15;
+const CALIBRATION_BINS: usize = 15;
 
 /// A score of predictions; the [module](self) defines them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Metric {
     /// Share of rows in which the most probable explanation is right.
     JointAccuracy,

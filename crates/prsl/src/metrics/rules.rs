@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::likelihood::{clamped, log_beliefs};
-use super::{IMPOSSIBLE, Truth, check_rows, check_truths};
+use super::{IMPOSSIBLE, check_rows, check_truths};
+use crate::assignment::Assignment;
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::typical::Typical;
@@ -13,6 +14,7 @@ use crate::infer::{JunctionTree, Limits};
 use crate::logic::conflict;
 use crate::model::Model;
 use crate::rule::RuleId;
+use crate::truth::Truth;
 
 /// A running mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -116,7 +118,7 @@ impl RuleEffects {
         check_rows(self.model(), rows)?;
         check_truths(self.model(), rows.n_rows(), truths)?;
         let gain = |row: usize| {
-            if truths[row].iter().all(Option::is_none) {
+            if truths[row].n_known() == 0 {
                 return Ok(Vec::new());
             }
             let (all, agreeing) = (self.sums(rows.values_of(row))?, self.agreeing_sums(rows, truths, row)?);
@@ -164,7 +166,7 @@ impl RuleEffects {
 
     /// The same over the assignments that agree with the known truths.
     fn agreeing_sums(&self, rows: &BeliefMatrix, truths: &[Truth], row: usize) -> Result<Sums> {
-        if let Some(assignment) = truths[row].iter().copied().collect::<Option<Vec<usize>>>() {
+        if let Some(assignment) = truths[row].assignment() {
             return Ok(self.weights(rows.values_of(row), &assignment));
         }
         let log_beliefs = log_beliefs(self.model(), rows.values_of(row), &truths[row]);
@@ -174,11 +176,11 @@ impl RuleEffects {
     }
 
     /// The same of a single assignment.
-    fn weights(&self, row: &[f64], assignment: &[usize]) -> Sums {
-        let truth: Truth = assignment.iter().copied().map(Some).collect();
-        let log_beliefs = log_beliefs(self.model(), row, &truth) + self.model().log_typical(assignment);
+    fn weights(&self, row: &[f64], assignment: &Assignment) -> Sums {
+        let log_beliefs = log_beliefs(self.model(), row, &assignment.into())
+            + self.model().log_typical(assignment.indices());
         let log_rules: Vec<f64> =
-            self.model().rules().iter().map(|rule| rule.log_weight_at(assignment)).collect();
+            self.model().rules().iter().map(|rule| rule.log_weight(assignment)).collect();
         let finite: f64 = log_rules.iter().filter(|log_rule| log_rule.is_finite()).sum();
         let n_excluding = log_rules.iter().filter(|log_rule| !log_rule.is_finite()).count();
         let without = log_rules.iter().map(|log_rule| match (n_excluding, log_rule.is_finite()) {

@@ -7,10 +7,10 @@ use crate::label::CategoryId;
 use crate::model::Model;
 use crate::posterior::{MostProbable, Posterior};
 
-/// A complete assignment with its probability.
+/// A most probable assignment by names, with its probability.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
-pub struct JointExplanation {
+pub struct NamedAssignment {
     /// P(these categories | rules, evidence).
     pub probability: f64,
     /// ln of the product of its beliefs and rule weights, and of 1 + its weight as a typical combination.
@@ -34,7 +34,7 @@ pub struct Choice {
     pub category: String,
 }
 
-impl JointExplanation {
+impl NamedAssignment {
     fn new(model: &Model, found: MostProbable, log_evidence: f64) -> Self {
         let choice = |(label, category): (&crate::Label, CategoryId)| Choice {
             label: label.name().to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn best_assignments(
     engine: &AssignmentEngine,
     row: &[f64],
     posterior: &Posterior,
-) -> Vec<JointExplanation> {
+) -> Vec<NamedAssignment> {
     let found = engine.top_row(row, 2).into_iter().filter(|found| found.log_weight.is_finite());
-    found.map(|found| JointExplanation::new(engine.model(), found, posterior.log_evidence)).collect()
+    found.map(|found| NamedAssignment::new(engine.model(), found, posterior.log_evidence)).collect()
 }
