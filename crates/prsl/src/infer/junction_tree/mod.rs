@@ -228,8 +228,8 @@ impl JunctionTree {
         })
     }
 
-    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is small
-    /// if the evidence and the other rules contradict the rule. Typical combinations are ignored.
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is
+    /// small if the evidence and the other rules contradict the rule. Typical combinations are ignored.
     ///
     /// One pass computes the agreement of all rules. [`Explainer`](crate::Explainer) marks the rules in conflict.
     pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
