@@ -34,6 +34,11 @@ impl Outcome {
         if fired { Self { silent: 0.0, fired: 1.0 } } else { Self { silent: 1.0, fired: 0.0 } }
     }
 
+    /// The bits of both numbers, as a key.
+    pub(crate) fn bits(self) -> [u64; 2] {
+        [self.silent.to_bits(), self.fired.to_bits()]
+    }
+
     /// Silent and fired as probabilities. A small silence may underflow, see [`Self::is_exact`].
     pub(crate) fn probabilities(self) -> [f64; 2] {
         [if self.silent < 0.0 { self.silent.exp() } else { self.silent }, self.fired]

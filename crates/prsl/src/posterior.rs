@@ -16,6 +16,8 @@ pub enum Engine {
     Enumeration,
     /// Exact inference on a junction tree.
     JunctionTree,
+    /// Exact inference by a circuit.
+    Circuit,
     /// Approximate inference by loopy belief propagation.
     Loopy,
     /// A search for most probable assignments, with a proof of optimality.
@@ -30,6 +32,7 @@ impl Engine {
         match self {
             Engine::Enumeration => "enumeration",
             Engine::JunctionTree => "junction_tree",
+            Engine::Circuit => "circuit",
             Engine::Loopy => "loopy",
             Engine::BranchAndBound => "branch_and_bound",
             Engine::Gibbs => "gibbs",

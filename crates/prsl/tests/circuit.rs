@@ -124,7 +124,10 @@ fn samples_have_the_distribution_of_enumeration() {
         }
         // Six standard deviations above the mean of a χ² distribution.
         let degrees = f64::from(n_cells);
-        assert!(chi_square < degrees + 6.0 * (2.0 * degrees).sqrt() + 6.0, "seed {seed}: {chi_square} for {degrees}");
+        assert!(
+            chi_square < degrees + 6.0 * (2.0 * degrees).sqrt() + 6.0,
+            "seed {seed}: {chi_square} for {degrees}"
+        );
     }
 }
 
@@ -132,7 +135,8 @@ fn samples_have_the_distribution_of_enumeration() {
 fn rule_bases_that_people_wrote_have_their_exact_answers() {
     for name in ["road-r", "road-soft24"] {
         let Some(folder) = shared("rulebases") else { return };
-        let model = Model::parse(&std::fs::read_to_string(folder.join(format!("{name}.prsl"))).unwrap()).unwrap();
+        let model =
+            Model::parse(&std::fs::read_to_string(folder.join(format!("{name}.prsl"))).unwrap()).unwrap();
         let read = |file: String| -> Vec<Vec<f64>> {
             let text = std::fs::read_to_string(folder.join(file)).unwrap();
             let numbers = |line: &str| line.split(',').map(|cell| cell.trim().parse().unwrap()).collect();
@@ -149,7 +153,10 @@ fn rule_bases_that_people_wrote_have_their_exact_answers() {
             assert!((posteriors.log_evidence(row) - log_evidence).abs() < 1e-9);
             let actual = posteriors.marginals(row).unwrap().iter().step_by(2);
             for (label, (actual, expected)) in actual.zip(marginals).enumerate() {
-                assert!((actual - expected).abs() < 1e-9, "{name}, row {row}, label {label}: {actual} {expected}");
+                assert!(
+                    (actual - expected).abs() < 1e-9,
+                    "{name}, row {row}, label {label}: {actual} {expected}"
+                );
             }
         }
     }
@@ -160,8 +167,8 @@ fn many_categories_and_wide_counts_are_compiled() {
     // 130 categories take three words of a bit set.
     let categories = |label: char| (0..130).map(|c| format!("{label}{c}")).collect::<Vec<_>>().join(", ");
     let pairs: String = (0..130).map(|c| format!("rule 1: a{c} <-> b{c}\n")).collect();
-    let model =
-        Model::parse(&format!("label a: {}\nlabel b: {}\n{pairs}", categories('a'), categories('b'))).unwrap();
+    let model = Model::parse(&format!("label a: {}\nlabel b: {}\n{pairs}", categories('a'), categories('b')))
+        .unwrap();
     let evidence = Evidence::new().observe("a", "a77");
     let posterior = Circuit::compile(&model).unwrap().infer(&evidence).unwrap();
     assert_eq!(posterior.marginals()[130 + 77], 1.0);

@@ -36,6 +36,8 @@ pub(crate) struct Factor {
     pub(crate) shape: Shape,
     /// The rule's weights when it is silent and when it has fired.
     pub(crate) weights: [f64; 2],
+    /// Whether the rule is the negation of a clause. Then a fired clause has the weight 1 − p.
+    pub(crate) is_negated: bool,
     /// Number of entries of its full table.
     pub(crate) table_size: f64,
     /// Its decision diagram, compiled on first use.
@@ -235,7 +237,7 @@ impl Factor {
         let of_states = |label: LabelId, q: &dyn Fn(CategoryId) -> f64| -> (LabelId, Vec<f64>) {
             (label, states.representatives[label.index()].iter().map(|&category| q(category)).collect())
         };
-        let (shape, flipped) = match rule.body() {
+        let (shape, is_negated) = match rule.body() {
             Body::NoisyOr(noisy_or) => {
                 let named: HashMap<(LabelId, CategoryId), f64> = noisy_or
                     .inhibitions()
@@ -262,8 +264,8 @@ impl Factor {
             Shape::Logical(scope) => scope.clone(),
         };
         let table_size = scope.iter().map(|l| states.representatives[l.index()].len() as f64).product();
-        let weights = if flipped { [p, 1.0 - p] } else { [1.0 - p, p] };
-        Self { rule: id, shape, weights, table_size, diagram: OnceLock::new() }
+        let weights = if is_negated { [p, 1.0 - p] } else { [1.0 - p, p] };
+        Self { rule: id, shape, weights, is_negated, table_size, diagram: OnceLock::new() }
     }
 }
 

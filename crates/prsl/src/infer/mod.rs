@@ -5,6 +5,7 @@
 //! | engine | answers | exact |
 //! |---|---|---|
 //! | [`JunctionTree`] | marginals, ln Z, samples | yes |
+//! | [`Circuit`] | everything, for models with many hard rules | yes |
 //! | [`MaxProductTree`] | most probable assignments | yes |
 //! | [`BranchAndBound`] | most probable assignments of models of any treewidth | proven within a counted budget |
 //! | [`Loopy`] | marginals and a likely assignment of large models | no |
@@ -38,6 +39,7 @@
 
 pub(crate) mod account;
 pub(crate) mod branch_and_bound;
+pub(crate) mod circuit;
 pub(crate) mod diagram;
 pub(crate) mod engines;
 pub(crate) mod enumeration;
@@ -48,11 +50,13 @@ pub(crate) mod limits;
 pub(crate) mod loopy;
 pub(crate) mod max_product;
 pub(crate) mod ordered;
+pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod semiring;
 pub(crate) mod typical;
 
 pub use branch_and_bound::{BranchAndBound, SearchLimits};
+pub use circuit::{Circuit, CircuitSize, Gradient};
 pub use engines::{
     AssignmentEngine, EngineChoice, EngineSettings, Engines, LogEvidence, MarginalEngine, Sampler,
 };

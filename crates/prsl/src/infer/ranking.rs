@@ -128,9 +128,9 @@ impl<M: MaxMarginals> Ranking<M> {
                     break; // the list is complete
                 }
                 let second = self.second(&restricted, &masses, &found[best]);
-                heap.extend(second.map(|(log_weight, choice)| {
-                    (Ordered(log_weight), Reverse(parts.len()), choice)
-                }));
+                heap.extend(
+                    second.map(|(log_weight, choice)| (Ordered(log_weight), Reverse(parts.len()), choice)),
+                );
                 parts.push(part);
             }
             let Some((_, Reverse(parent), choice)) = heap.pop().filter(|_| found.len() < n) else {

@@ -8,8 +8,11 @@ use super::problem::{Chart, Effect, VariableId, n_words};
 /// For each level, the states of its variable that lead to a possible result, as bit sets.
 pub(super) fn support(chart: &Chart, domains: &mut Domains) -> Vec<Box<[u64]>> {
     let layers = reached(chart, domains);
-    let mut is_possible: Vec<bool> =
-        layers[chart.levels.len()].states.iter().map(|&state| effect(chart, state) != Effect::Forbidden).collect();
+    let mut is_possible: Vec<bool> = layers[chart.levels.len()]
+        .states
+        .iter()
+        .map(|&state| effect(chart, state) != Effect::Forbidden)
+        .collect();
     let mut supported: Vec<Box<[u64]>> = Vec::with_capacity(chart.levels.len());
     for (depth, level) in chart.levels.iter().enumerate().rev() {
         let places = &layers[depth + 1].places;

@@ -192,8 +192,9 @@ impl Search<'_> {
         let rank = |place: usize| self.ranks[component.variables[place] as usize];
         let places = 0..component.variables.len();
         let place = match self.branching {
-            Branching::MostConstrained => places
-                .min_by_key(|&place| (std::cmp::Reverse(component.n_open[place]), rank(place))),
+            Branching::MostConstrained => {
+                places.min_by_key(|&place| (std::cmp::Reverse(component.n_open[place]), rank(place)))
+            }
             Branching::Static => places.min_by_key(|&place| rank(place)),
         };
         let variable = component.variables[place.expect("a component has variables")];

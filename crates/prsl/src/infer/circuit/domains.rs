@@ -158,8 +158,7 @@ impl<'p> Domains<'p> {
     ) -> Result<(), Contradiction> {
         let mut is_changed = false;
         let mut is_empty = true;
-        for (word, place) in
-            (self.starts[variable as usize]..self.starts[variable as usize + 1]).enumerate()
+        for (word, place) in (self.starts[variable as usize]..self.starts[variable as usize + 1]).enumerate()
         {
             let (before, after) = (self.words[place], subset(word, self.words[place]));
             is_empty &= after == 0;
@@ -234,9 +233,8 @@ impl<'p> Domains<'p> {
             return Ok(true);
         }
         self.work += 2.0 * literals.len() as f64;
-        let is_free = |place: usize| {
-            place != mine && place != other && self.truth(&literals[place]) != Truth::False
-        };
+        let is_free =
+            |place: usize| place != mine && place != other && self.truth(&literals[place]) != Truth::False;
         if let Some(place) = (0..literals.len()).find(|&place| is_free(place)) {
             self.watched[clause] = [place, other];
             self.watches[literals[place].variable as usize].push(clause);
@@ -257,7 +255,8 @@ impl<'p> Domains<'p> {
         self.restrict(cause.cause, |_, domain| domain & possible)?;
         let Some(value) = self.decided(cause.cause) else { return Ok(()) };
         self.restrict(cause.label, |word, domain| {
-            let is_possible = |bit: &u32| cause.effects[64 * word + *bit as usize][value] != Effect::Forbidden;
+            let is_possible =
+                |bit: &u32| cause.effects[64 * word + *bit as usize][value] != Effect::Forbidden;
             (0..64).filter(|bit| domain >> bit & 1 == 1).filter(is_possible).map(|bit| 1 << bit).sum()
         })
     }

@@ -10,10 +10,10 @@ use super::sweep::Workspace;
 use crate::belief::BeliefMatrix;
 use crate::infer::factor::States;
 use crate::infer::ranking::Answer;
-use crate::outcome::SMALLEST;
 use crate::infer::semiring::{Aim, LogSumProduct, Semiring};
 use crate::log_space::{exp_positive, log_add_exp};
 use crate::model::Model;
+use crate::outcome::SMALLEST;
 use crate::rule::RuleId;
 
 /// A circuit with the weights of a model's rules.
@@ -111,7 +111,8 @@ impl Evaluator {
             let start = self.model.block(label.label).start;
             for (category, &state) in self.states.of_category[label.label.index()].iter().enumerate() {
                 let state = label.states.start + state;
-                let share = share::<S::Log>(row[start + category], self.state_belief::<S::Log>(row, label, state));
+                let share =
+                    share::<S::Log>(row[start + category], self.state_belief::<S::Log>(row, label, state));
                 log_masses[start + category] = S::Log::mul(workspace.masses[state][0], share);
             }
         }
@@ -273,8 +274,10 @@ impl Evaluator {
             let slots = &mut masses[block.clone()];
             if is_plain && S::SCALED {
                 let states = label.states.clone();
-                for ((slot, mass), &is_possible) in
-                    slots.iter_mut().zip(&workspace.masses[states.clone()]).zip(&self.layout.is_possible[states])
+                for ((slot, mass), &is_possible) in slots
+                    .iter_mut()
+                    .zip(&workspace.masses[states.clone()])
+                    .zip(&self.layout.is_possible[states])
                 {
                     if *slot > 0.0 && is_possible {
                         smallest = smallest.min(mass[lane]);
@@ -309,7 +312,12 @@ impl Evaluator {
     }
 
     /// The belief in a state: the sum (or the maximum) over its categories.
-    fn state_belief<S: Semiring>(&self, row: &[f64], label: &super::layout::LabelStates, state: usize) -> f64 {
+    fn state_belief<S: Semiring>(
+        &self,
+        row: &[f64],
+        label: &super::layout::LabelStates,
+        state: usize,
+    ) -> f64 {
         let start = self.model.block(label.label).start;
         let of_category = &self.states.of_category[label.label.index()];
         let categories = (0..of_category.len()).filter(|&it| of_category[it] == state - label.states.start);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::compile::{Edge, Graph};
 use super::problem::{Problem, Slot, SlotId};
-use crate::outcome::SMALLEST;
 use crate::label::LabelId;
+use crate::outcome::SMALLEST;
 use crate::rule::RuleId;
 
 /// A prefix tree of sets. Edges with equal subsets share the products over them, and the sums of their masses.

@@ -188,7 +188,13 @@ impl Circuit {
         let mut marginals = Vec::with_capacity(rows.values().len());
         answers.iter().for_each(|(_, row)| marginals.extend_from_slice(row));
         let (model, engine) = (self.model().clone(), Engine::Circuit);
-        Ok(Posteriors { model, marginals, log_evidence, engine, stopped: vec![Stopped::Exact; rows.n_rows()] })
+        Ok(Posteriors {
+            model,
+            marginals,
+            log_evidence,
+            engine,
+            stopped: vec![Stopped::Exact; rows.n_rows()],
+        })
     }
 
     /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is
@@ -325,9 +331,7 @@ impl Circuit {
 
     /// The circuit without a rule.
     fn without(&self, rule: RuleId) -> Result<&Evaluator> {
-        let compile = || {
-            evaluator(&self.factors, Aim::Sum, Some(rule), self.limits, MAX_EDGES).map(Box::new)
-        };
+        let compile = || evaluator(&self.factors, Aim::Sum, Some(rule), self.limits, MAX_EDGES).map(Box::new);
         let without = self.without[rule.index()].get_or_init(compile);
         without.as_deref().map_err(Error::clone)
     }

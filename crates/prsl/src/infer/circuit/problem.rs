@@ -13,9 +13,9 @@ use std::collections::HashMap;
 
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
-use crate::outcome::Outcome;
 use crate::infer::semiring::Aim;
 use crate::label::LabelId;
+use crate::outcome::Outcome;
 use crate::rule::RuleId;
 
 /// Index of a variable.
@@ -91,7 +91,10 @@ pub(super) struct Cause {
 #[derive(Clone, Debug)]
 pub(super) enum Constraint {
     /// Fires if any literal holds. The effects are those of silence and of firing.
-    Clause { literals: Vec<Literal>, effects: [Effect; 2] },
+    Clause {
+        literals: Vec<Literal>,
+        effects: [Effect; 2],
+    },
     Chart(Chart),
     Cause(Cause),
 }
@@ -169,8 +172,7 @@ impl Problem {
             is_impossible: false,
         };
         let mut of_label: Vec<Option<VariableId>> = vec![None; factors.model.labels().len()];
-        let mut scope: Vec<LabelId> =
-            factors.list.iter().flat_map(|factor| factors.scope(factor)).collect();
+        let mut scope: Vec<LabelId> = factors.list.iter().flat_map(|factor| factors.scope(factor)).collect();
         scope.sort_unstable();
         scope.dedup();
         for label in scope {

@@ -178,19 +178,13 @@ impl<'p> Reducer<'p> {
         is_silent.then_some(effects[0])
     }
 
-    fn evaluate_cause(
-        &mut self,
-        domains: &Domains,
-        index: u32,
-        constraint: &Constraint,
-    ) -> Option<Effect> {
+    fn evaluate_cause(&mut self, domains: &Domains, index: u32, constraint: &Constraint) -> Option<Effect> {
         let Constraint::Cause(cause) = constraint else { unreachable!("a cause") };
         let (label, value) = (domains.decided(cause.label), domains.decided(cause.cause));
         if let (Some(state), Some(value)) = (label, value) {
             return Some(cause.effects[state][value]);
         }
-        let is_irrelevant =
-            value.is_none() && cause.clause.is_none_or(|clause| !self.is_open[clause]);
+        let is_irrelevant = value.is_none() && cause.clause.is_none_or(|clause| !self.is_open[clause]);
         if is_irrelevant {
             return Some(Effect::None); // q + (1 − q)
         }

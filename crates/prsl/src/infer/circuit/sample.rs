@@ -73,7 +73,12 @@ impl Circuit {
 
 impl Evaluator {
     /// Draws a category for every label.
-    fn walk<S: Semiring>(&self, workspace: &Workspace<S, 1>, row: &[f64], rng: &mut ChaCha8Rng) -> Vec<usize> {
+    fn walk<S: Semiring>(
+        &self,
+        workspace: &Workspace<S, 1>,
+        row: &[f64],
+        rng: &mut ChaCha8Rng,
+    ) -> Vec<usize> {
         let layout = &self.layout;
         let mut states: Vec<Option<usize>> = vec![None; self.model.labels().len()];
         let mut open = vec![layout.nodes.len() as u32 - 1];
@@ -86,7 +91,9 @@ impl Evaluator {
                 exponentiate(&mut weights);
             }
             let edge = &layout.edges[first + draw(&weights, rng).expect("a walk meets possible nodes only")];
-            open.extend_from_slice(&layout.children[edge.children.start as usize..edge.children.end as usize]);
+            open.extend_from_slice(
+                &layout.children[edge.children.start as usize..edge.children.end as usize],
+            );
             let mut entry = edge.terms as usize;
             while entry != 0 {
                 let (label, state) = layout.label_of_state(layout.terms.items[entry] as usize);

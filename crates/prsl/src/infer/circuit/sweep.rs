@@ -105,8 +105,10 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 if children.is_empty() {
                     continue;
                 }
-                let outer =
-                    times::<S, L>(derivative, scaled::<S, L>(constants[edge], self.terms[flat.terms as usize]));
+                let outer = times::<S, L>(
+                    derivative,
+                    scaled::<S, L>(constants[edge], self.terms[flat.terms as usize]),
+                );
                 for (place, &child) in children.iter().enumerate() {
                     let mut change = outer;
                     for (_, &other) in children.iter().enumerate().filter(|(other, _)| *other != place) {

@@ -12,7 +12,7 @@
 
 pub(crate) mod compilation;
 pub(crate) mod network;
-mod order;
+pub(crate) mod order;
 pub(crate) mod plan;
 pub(crate) mod runner;
 mod sample;
@@ -29,6 +29,7 @@ use crate::infer::account::Account;
 use crate::infer::branch_and_bound::{BranchAndBound, SearchLimits};
 use crate::infer::factor::Factors;
 use crate::infer::limits::{Cost, Limits};
+use crate::infer::ranking::Answer;
 use crate::infer::semiring::{Aim, SumProduct};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
@@ -38,7 +39,7 @@ use crate::posterior::{Engine, Posterior, Posteriors, SearchEnd, Stopped};
 use crate::rule::RuleId;
 use compilation::Compilation;
 use network::Split;
-use runner::{Answer, Runner};
+use runner::Runner;
 use sample::Walk;
 
 /// Exact marginals and samples, for models of small treewidth.

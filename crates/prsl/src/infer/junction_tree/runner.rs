@@ -11,6 +11,7 @@ use crate::belief::BeliefMatrix;
 use crate::infer::account::{Account, Pool};
 use crate::infer::factor::{Factors, States};
 use crate::infer::limits::Cost;
+use crate::infer::ranking::Answer;
 use crate::infer::semiring::Semiring;
 use crate::label::LabelId;
 use crate::log_space::exp_positive;
@@ -42,16 +43,6 @@ pub(crate) struct Runner<S: Semiring> {
 }
 
 type LogOf<S> = <S as Semiring>::Log;
-
-/// The result of a sweep for one row.
-pub(crate) struct Answer {
-    /// The part of Z of every category (for maxima: the best weight with it), up to a factor per label.
-    pub(crate) masses: Vec<f64>,
-    /// ln Z, or the log weight of the best assignment.
-    pub(crate) log_total: f64,
-    /// The largest relative difference between sums that must be equal. It is 0 without signs.
-    pub(crate) error: f64,
-}
 
 impl<S: Semiring> Runner<S> {
     /// A runner whose workspaces borrow from `account`. The plan's permanent memory is reserved by the caller.
@@ -90,9 +81,8 @@ impl<S: Semiring> Runner<S> {
         self.plan.cost
     }
 
-    /// Whether any rule treats two categories of a label differently.
-    pub(crate) fn tells_apart(&self, label: LabelId, a: usize, b: usize) -> bool {
-        self.states.of_category[label.index()][a] != self.states.of_category[label.index()][b]
+    pub(crate) fn states(&self) -> &States {
+        &self.states
     }
 
     /// Computes every row and returns the results of `finish`, in order.
