@@ -5,6 +5,7 @@
 //! never stored. Running the steps forward gives Z; running them backward gives the derivative of Z in every
 //! table, and with it all marginals at once.
 
+mod bits;
 mod loops;
 mod outline;
 
