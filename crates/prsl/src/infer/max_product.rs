@@ -8,6 +8,7 @@ use super::junction_tree::network::Split;
 use super::junction_tree::runner::{Answer, Compilation, Runner};
 use rayon::prelude::*;
 
+use super::account::Account;
 use super::factor::Factors;
 use super::limits::{Cost, Limits};
 use super::ordered::Ordered;
@@ -61,8 +62,9 @@ impl MaxProductPlan {
         self.compilation.cost()
     }
 
-    pub(crate) fn tree(&self) -> Result<MaxProductTree> {
-        let runner: Runner<MaxProduct> = self.compilation.runner_alone()?;
+    /// Lays out the tables. Returns an error with the cost if they do not fit the account.
+    pub(crate) fn tree(&self, account: &Arc<Account>) -> Result<MaxProductTree> {
+        let runner: Runner<MaxProduct> = self.compilation.runner(account)?;
         let typical = Typical::new(&runner.model);
         let part_of_label = independent_parts(&runner.model);
         Ok(MaxProductTree { runner, typical, part_of_label })
@@ -86,7 +88,7 @@ impl MaxProductTree {
 
     /// Compiles within these limits. Returns an error with the cost if it exceeds them.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        MaxProductPlan::new(&Arc::new(Factors::new(model)), limits)?.tree()
+        MaxProductPlan::new(&Arc::new(Factors::new(model)), limits)?.tree(&Account::new(limits.memory))
     }
 
     /// The model that it was compiled from.

@@ -71,9 +71,13 @@ pub struct JunctionTree {
     walk: OnceLock<Walk>,
     /// A second opinion on rows that lost all digits, once one was asked for; `None` if it is too costly.
     search: OnceLock<Option<Box<BranchAndBound>>>,
+    /// Memory that is set aside for it.
+    search_account: Arc<Account>,
     factors: Arc<Factors>,
-    limits: Limits,
 }
+
+/// One part in `SEARCH_SHARE` of the memory is set aside for branch and bound on imprecise rows.
+const SEARCH_SHARE: u64 = 4;
 
 /// A plan for [`JunctionTree`], whose cost is known and whose tables are not laid out yet.
 pub(crate) struct JunctionTreePlan {
@@ -102,15 +106,16 @@ impl JunctionTreePlan {
         self.compilation.check()
     }
 
-    pub(crate) fn tree(self) -> Result<JunctionTree> {
+    /// Lays out the tables. Returns an error with the cost if they do not fit the account.
+    pub(crate) fn tree(self, account: &Arc<Account>) -> Result<JunctionTree> {
         let Self { factors, compilation, limits } = self;
-        let account = Account::new(limits.memory);
-        let runner = compilation.runner(&account)?;
+        let runner = compilation.runner(account)?;
         let (quick, careful) = if compilation.is_signed() {
             // The same plan without signs; if that is too large, perhaps another one is not.
-            let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
+            let same = compilation.without_signs().and_then(|compilation| compilation.runner(account));
+            let careful = same.or_else(|_| {
                 Compilation::new(&factors, Aim::Sum, Split::Or, limits)
-                    .and_then(|compilation| compilation.runner(&account))
+                    .and_then(|compilation| compilation.runner(account))
             });
             (Some(runner), careful)
         } else {
@@ -118,7 +123,9 @@ impl JunctionTreePlan {
         };
         let (typical, excluded) = (Typical::new(&factors.model), OnceLock::new());
         let (walk, search) = (OnceLock::new(), OnceLock::new());
-        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, factors, limits })
+        let search_account =
+            if careful.is_ok() { Account::new(limits.memory) } else { account.set_aside(SEARCH_SHARE) };
+        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, search_account, factors })
     }
 }
 
@@ -148,7 +155,7 @@ impl JunctionTree {
 
     /// Compiles, or says what it would take if that is more than the limits allow.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree()
+        JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree(&Account::new(limits.memory))
     }
 
     /// The model it was compiled from.
@@ -285,7 +292,7 @@ impl JunctionTree {
     fn search(&self) -> Option<&BranchAndBound> {
         let compile = || {
             let rules = self.model().without_typical();
-            BranchAndBound::new(&rules, &self.factors, self.limits, SearchLimits::default())
+            BranchAndBound::new(&rules, &self.factors, &self.search_account, SearchLimits::default())
                 .ok()
                 .map(Box::new)
         };

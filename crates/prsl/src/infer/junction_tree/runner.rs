@@ -12,7 +12,7 @@ use crate::belief::BeliefMatrix;
 use crate::error::{Error, Result};
 use crate::infer::account::{Account, Pool};
 use crate::infer::factor::{Factor, Factors, Shape, States};
-use crate::infer::limits::{Cost, Limits, bytes_above, quantity};
+use crate::infer::limits::{Cost, Limits, bytes, bytes_above, quantity};
 use crate::infer::outcome::SMALLEST;
 use crate::infer::semiring::{Aim, Semiring};
 use crate::label::LabelId;
@@ -55,6 +55,18 @@ pub(crate) struct Answer {
     pub(crate) log_total: f64,
     /// How far sums that should be equal differ, relative to them: where there are signs.
     pub(crate) error: f64,
+}
+
+/// Adds to a refusal that other engines take a part of the memory, if the engine alone would fit.
+fn beside(refused: Error, account: &Account, needed: f64) -> Error {
+    match refused {
+        Error::TooCostly { what, needed: told, limit, advice } if needed <= account.limit() as f64 => {
+            let others = bytes(account.reserved() as f64);
+            let limit = format!("{limit}, of which other engines take {others}");
+            Error::TooCostly { what, needed: told, limit, advice }
+        }
+        other => other,
+    }
 }
 
 /// The most multiply-adds a row that a plan may take: some minutes on one core.
@@ -121,13 +133,8 @@ impl Compilation {
         !is_too_large && cost.multiply_adds <= MAX_WORK
     }
 
-    /// The same as [`Self::runner`] with an account of its own.
-    pub(crate) fn runner_alone<S: Semiring>(&self) -> Result<Runner<S>> {
-        self.runner(&Account::new(self.limits.memory))
-    }
-
-    /// Makes it ready to run, or says what it would take if that is more than the limits allow.
-    pub(super) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
+    /// Lays out the tables. Returns an error with the cost if they do not fit the account.
+    pub(crate) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
         self.check()?;
         let network = self.best.network(&self.factors)?;
         let of_leaves = network.leaves.iter().map(Leaf::bytes).sum::<u64>();
@@ -143,7 +150,8 @@ impl Compilation {
                 fits.then_some((plan, fixed))
             });
         let Some((mut plan, fixed)) = fitting else {
-            return Err(self.too_costly(refused.unwrap_or(self.best.outline.cost)));
+            let refused = refused.unwrap_or(self.best.outline.cost);
+            return Err(beside(self.too_costly(refused), account, refused.bytes));
         };
         let is_nearly_hard = |&&(rule, _): &&(RuleId, usize)| {
             let [silent, fired] = self.factors.list[rule.index()].weights;
@@ -151,7 +159,7 @@ impl Compilation {
         };
         plan.watch(&network.signed.iter().filter(is_nearly_hard).map(|&(_, variable)| variable).collect());
         let [one, four, eight] = [1, 4, 8].map(|lanes| plan.workspace_bytes(n_rules, lanes));
-        account.reserve(fixed);
+        account.reserve(fixed, one);
         let work = plan.cost.multiply_adds;
         let mut belief_leaves = vec![None; self.model.labels().len()];
         for (index, leaf) in network.leaves.iter().enumerate() {
