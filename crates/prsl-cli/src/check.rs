@@ -22,7 +22,11 @@ use crate::style::{self, styled};
 #[command(after_help = "\
 Examples:
   prsl check warehouse.prsl
+  prsl check --verbose warehouse.prsl
   prsl check --format json warehouse.prsl
+
+The text has one line per finding. Three or more findings of the same kind about the same label have one line \
+together. `--verbose` and JSON have every finding with its place, the rules that it follows from, and advice.
 
 `expect` lines of the model are run as its tests:
   expect standing, high => overhead > 0.6
@@ -30,7 +34,8 @@ Examples:
 The note `inference-cost` names the engine that `prsl predict` uses for the model, and the reason; in JSON it is also \
 the field `inference`.
 
-The finding `not-decided` names questions that were not decided within the limit on counted steps.
+The finding `not-decided` names questions that were not decided within the limit on counted steps; `not-checked` names \
+rules and expectations that were too large to check. Both count as findings.
 
 Exits with 1 if there are findings (notes do not count), and with 3 if the text is not a model. In JSON its \
 errors are findings with the code `syntax`.")]
@@ -40,6 +45,9 @@ pub struct Arguments {
     /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
+    /// Show each finding with its place, the rules that it follows from, and advice
+    #[arg(long, short)]
+    verbose: bool,
     #[command(flatten)]
     memory: MemoryLimit,
 }
@@ -62,6 +70,7 @@ impl Arguments {
         };
         let report = Report::new(&file, self.memory.limits());
         match self.format {
+            Format::Text if self.verbose => output::print(&report.details(&file))?,
             Format::Text => output::print(&report.text(&file))?,
             Format::Json => report.print_json()?,
         }
@@ -109,8 +118,21 @@ impl Report {
         output::write(&(serde_json::to_string_pretty(self)? + "\n"), None)
     }
 
-    /// For people, with colors.
+    /// For people, with colors: one line per finding, or for several of the same kind.
     pub fn text(&self, file: &ModelFile) -> String {
+        let mut text = String::new();
+        for list in [&self.findings, &self.notes] {
+            for summary in lint::summarize(&file.document, list) {
+                text.push_str(&style::summary(&summary.render(&self.file)));
+                text.push('\n');
+            }
+        }
+        let more = if self.findings.is_empty() { "" } else { "; `--verbose` shows their places and reasons" };
+        format!("{text}{}{more}\n", self.closing())
+    }
+
+    /// For people, with colors: every finding with its place, reasons and advice.
+    fn details(&self, file: &ModelFile) -> String {
         let mut text = String::new();
         for finding in self.findings.iter().chain(&self.notes) {
             text.push_str(&style::diagnostics(&finding.render(&self.file, file.document.source())));

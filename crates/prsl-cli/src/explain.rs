@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use prsl::{Explainer, Explanation};
+use prsl::{Engines, Explainer, Explanation};
 use prsl_data::BeliefReader;
 
 use crate::arguments::Question;
 use crate::check::Format;
 use crate::failure::Refusal;
 use crate::model::ModelFile;
+use crate::predict::EngineKind;
 use crate::progress::counted;
 use crate::{output, style};
 
@@ -18,13 +19,21 @@ use crate::{output, style};
 #[command(after_help = "\
 Examples:
   prsl explain warehouse.prsl beliefs.csv --row 7
-  prsl explain warehouse.prsl beliefs.csv --row 7 --format json")]
+  prsl explain warehouse.prsl beliefs.csv --row 7 --format json
+  prsl explain large.prsl beliefs.csv --row 7 --engine loopy
+
+Engines: `auto` explains exactly if the junction tree fits the memory and takes at most 2e9 multiply-adds per row. Otherwise it \
+uses loopy propagation on the model with and without each rule, and the output says that it is approximate. `exact` \
+fails if exact marginals do not fit.")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
     /// The row, counted from 1 without the header
     #[arg(long, value_name = "N", value_parser = row_number)]
     row: u64,
+    /// The engine
+    #[arg(long, default_value = "auto")]
+    engine: EngineKind,
     /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -37,8 +46,10 @@ impl Arguments {
         let file = ModelFile::read(&self.question.model)?;
         let model = file.document.model();
         let beliefs = self.question.open_beliefs(model)?;
-        let explainer = Explainer::compile_within(model, self.question.limits())
-            .map_err(|error| Refusal::of(error, model, None))?;
+        let engines = Engines::new(model).with_limits(self.question.limits()).with_choice(self.engine.into());
+        let other = (self.engine == EngineKind::Exact).then_some("`--engine loopy` approximates at any size");
+        let explainer =
+            Explainer::compile_with(&engines).map_err(|error| Refusal::of(error, model, other))?;
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
             Format::Text => output::print(&style::explanation(&explanation.to_string()))?,

@@ -226,12 +226,13 @@ impl Arguments {
         }
         let beliefs = self.question.open_beliefs(model)?;
         let query = self.compile(model, &settings)?;
-        self.tell_approximation(&query);
+        let approximation = self.approximation(&query);
         let verification = self.verify.map(|wanted| Verification::new(wanted as usize, self.seed()));
         let prediction = Prediction { model, query, beliefs, target, format, verification };
         let mut summary = pool.install(|| prediction.run(Progress::new(!to_terminal)))?;
         let verification = summary.verification.take();
         self.tell(&summary);
+        self.tell_approximation(&summary, approximation.as_deref());
         if let Some(verification) = verification {
             output::complain(&pool.install(|| verification.report(model, &settings))?);
         }
@@ -337,15 +338,23 @@ impl Arguments {
         }
     }
 
-    /// Notes that answers are approximate.
-    fn tell_approximation(&self, query: &Query) {
-        let Query::Beliefs(beliefs) = query else { return };
-        let chosen = beliefs.marginals.as_ref().filter(|it| it.engine() == prsl::Engine::Loopy);
-        if let Some(marginals) = chosen.filter(|_| self.engine == EngineKind::Auto) {
-            let note = styled(style::NOTE, "note");
-            let advice = if self.verify.is_none() { "; `--verify 20` estimates the error" } else { "" };
-            output::complain(&format!("{note}: marginals are approximate, {}{advice}\n", marginals.reason()));
-        }
+    /// The reason for approximate marginals, empty if loopy propagation was asked for; `None` if they are exact.
+    fn approximation(&self, query: &Query) -> Option<String> {
+        let Query::Beliefs(beliefs) = query else { return None };
+        let marginals = beliefs.marginals.as_ref().filter(|it| it.engine() == prsl::Engine::Loopy)?;
+        let reason = marginals.reason().trim_start_matches("loopy: ");
+        Some(if self.engine == EngineKind::Auto { format!(", because {reason}") } else { String::new() })
+    }
+
+    /// Notes once how many rows were approximated.
+    fn tell_approximation(&self, summary: &Summary, reason: Option<&str>) {
+        let Some(reason) = reason.filter(|_| summary.rows > 0) else { return };
+        let note = styled(style::NOTE, "note");
+        let (rows, are) = (counted(summary.rows, "row"), if summary.rows == 1 { "was" } else { "were" });
+        let advice = if self.verify.is_none() { "; `--verify 20` estimates the error" } else { "" };
+        output::complain(&format!(
+            "{note}: {rows} {are} approximated by loopy propagation{reason}{advice}\n"
+        ));
     }
 
     /// The format by the name of the output, or else the requested one, or else CSV.

@@ -49,6 +49,15 @@ pub fn diagnostics(rendered: &str) -> String {
     painted
 }
 
+/// A finding on one line, in color: `model.prsl:3: warning[no-effect]: rule ...`.
+pub fn summary(line: &str) -> String {
+    let start = [": error[", ": warning[", ": note["].iter().filter_map(|mark| line.find(mark)).min();
+    let Some(start) = start.map(|colon| colon + 2) else { return line.to_owned() };
+    let end = line[start..].find(": ").map_or(line.len(), |end| start + end);
+    let style = heading(&line[start..]).unwrap_or(STRONG);
+    format!("{}{}{}", &line[..start], styled(style, &line[start..end]), &line[end..])
+}
+
 /// The style of a line such as `warning[no-effect]: rule ...`.
 fn heading(line: &str) -> Option<Style> {
     let styles = [("error", ERROR), ("warning", WARNING), ("note", NOTE)];

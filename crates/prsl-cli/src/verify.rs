@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use prsl::infer::{
     EngineSettings, Enumeration, Gibbs, GibbsSettings, MaxProductTree, RankedAssignments, Sampling,
+    SearchLimits,
 };
 use prsl::{BeliefMatrix, BranchAndBound, Engine, JunctionTree, Model, Row, Status};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::progress::{counted, grouped};
+use crate::progress::{StepBar, counted, grouped};
 use crate::style::{self, styled};
 use crate::table::Answers;
 
@@ -32,8 +33,17 @@ struct Kept {
 
 /// Maximum number of assignments for enumeration.
 const FEW_ASSIGNMENTS: f64 = 65_536.0;
-/// Number of samples per row if no exact engine is affordable; the error of a marginal is then about 0.01.
-const SAMPLES: usize = 10_000;
+/// Maximum multiply-adds per row for verification by a junction tree: the limit of the automatic choice for marginals.
+const MAX_TREE_WORK: f64 = 2e9;
+/// Maximum work per row for verification by branch and bound, in units of about a nanosecond.
+const MAX_SEARCH_WORK: u64 = 1_000_000_000;
+/// Maximum work per row for verification by Gibbs sampling: categories of the rules that are evaluated. A unit takes a few
+/// nanoseconds.
+const MAX_SAMPLING_WORK: f64 = 5e8;
+/// Maximum number of samples per row; the error of a marginal is then about 0.01.
+const MAX_SAMPLES: f64 = 10_000.0;
+/// Minimum number of samples per row, for any work; the error of a marginal is then about 0.1.
+const MIN_SAMPLES: f64 = 100.0;
 /// Maximum difference of log weights (relative to their size above 1) of equally good assignments.
 const SAME: f64 = 1e-9;
 /// Maximum difference of marginals that is due to rounding.
@@ -64,20 +74,22 @@ impl Verification {
     pub fn report(mut self, model: &Model, settings: &EngineSettings) -> prsl::Result<String> {
         self.kept.sort_by_key(|kept| kept.row);
         let n_rows = counted(self.kept.len() as u64, "row");
+        let mut bar = StepBar::new(2 * self.kept.len() as u64);
         let heading = styled(style::STRONG, format_args!("verified {n_rows} of {}", grouped(self.seen)));
         let mut text = String::new();
         if let Some((engine, _)) = self.kept.iter().find_map(|kept| kept.marginals.as_ref()) {
             let referee = Referee::for_marginals(model, *engine, settings);
-            let _ = writeln!(text, "{heading}: {}", self.marginals(model, &referee)?);
+            let _ = writeln!(text, "{heading}: {}", self.marginals(model, &referee, &mut bar)?);
         }
         if let Some((engine, _)) = self.kept.iter().find_map(|kept| kept.best.as_ref()) {
             let referee = Referee::for_assignments(model, *engine, settings)?;
-            let _ = writeln!(text, "{heading}: {}", self.assignments(&referee)?);
+            let _ = writeln!(text, "{heading}: {}", self.assignments(&referee, &mut bar)?);
         }
+        bar.finish();
         Ok(text)
     }
 
-    fn marginals(&self, model: &Model, referee: &Referee) -> prsl::Result<String> {
+    fn marginals(&self, model: &Model, referee: &Referee, bar: &mut StepBar) -> prsl::Result<String> {
         let names: Vec<String> = model
             .labels()
             .iter()
@@ -85,7 +97,8 @@ impl Verification {
             .collect();
         let (mut sum, mut n, mut disputed) = (0.0, 0u64, 0u64);
         let mut worst: Option<(f64, String)> = None;
-        for kept in &self.kept {
+        for (n_done, kept) in self.kept.iter().enumerate() {
+            bar.update(n_done as u64, "verifying marginals");
             let Some((_, answered)) = &kept.marginals else { continue };
             let expected = referee.marginals(&kept.beliefs, self.seed)?;
             let (Some(answered), Some(expected)) = (answered, &expected) else {
@@ -119,10 +132,13 @@ impl Verification {
         Ok(text)
     }
 
-    fn assignments(&self, referee: &Referee) -> prsl::Result<String> {
-        let (mut worse, mut disputed, mut largest) = (0u64, 0u64, 0.0f64);
-        for (kept, answered) in self.kept.iter().filter_map(|kept| Some((kept, kept.best.as_ref()?.1))) {
+    fn assignments(&self, referee: &Referee, bar: &mut StepBar) -> prsl::Result<String> {
+        let (mut worse, mut disputed, mut largest, mut not_proven) = (0u64, 0u64, 0.0f64, 0u64);
+        for (n_done, kept) in self.kept.iter().enumerate() {
+            bar.update((self.kept.len() + n_done) as u64, "verifying assignments");
+            let Some((_, answered)) = kept.best else { continue };
             let found = referee.top(&kept.beliefs.row(0))?;
+            not_proven += u64::from(!matches!(found.status(0), Status::Ok | Status::Impossible));
             if found.status(0) == Status::NotFound {
                 continue;
             }
@@ -140,6 +156,14 @@ impl Verification {
         let mut text = format!("against {}, the assignment has a smaller weight in {rows}", referee.name());
         if worse > 0 {
             let _ = write!(text, " (log_weight smaller by {} at worst)", short(largest));
+        }
+        if not_proven > 0 {
+            let rows = counted(not_proven, "row");
+            let _ = write!(
+                text,
+                "; its budget of {} units of work was not enough for a proof in {rows}",
+                referee.budget()
+            );
         }
         if disputed > 0 {
             let _ = write!(text, "; whether it is possible differs in {}", counted(disputed, "row"));
@@ -170,34 +194,43 @@ impl Kept {
 enum Referee {
     Enumeration(Enumeration),
     JunctionTree(Box<JunctionTree>),
-    Gibbs(Box<Gibbs>),
+    /// With the number of samples per row.
+    Gibbs(Box<Gibbs>, usize),
     MaxProductTree(Box<MaxProductTree>),
     BranchAndBound(Box<BranchAndBound>),
 }
 
 impl Referee {
-    /// Enumeration for small models, else the junction tree, else samples.
+    /// Enumeration for small models, else the junction tree if a row is within the budget, else samples.
     fn for_marginals(model: &Model, engine: Engine, settings: &EngineSettings) -> Referee {
         if let Some(referee) = Self::enumeration(model, engine) {
             return referee;
         }
         match JunctionTree::compile_within(model, settings.limits) {
-            Ok(tree) if engine != Engine::JunctionTree => Referee::JunctionTree(Box::new(tree)),
-            _ => Referee::Gibbs(Box::new(Gibbs::compile(model, GibbsSettings::default()))),
+            Ok(tree) if engine != Engine::JunctionTree && tree.cost().multiply_adds <= MAX_TREE_WORK => {
+                Referee::JunctionTree(Box::new(tree))
+            }
+            _ => {
+                let settings = GibbsSettings::default();
+                let n_samples = n_samples(model, settings);
+                Referee::Gibbs(Box::new(Gibbs::compile(model, settings)), n_samples)
+            }
         }
     }
 
-    /// Enumeration for small models, else the junction tree, else branch and bound.
+    /// Enumeration for small models, else the junction tree if a row is within the budget, else branch and bound.
     fn for_assignments(model: &Model, engine: Engine, settings: &EngineSettings) -> prsl::Result<Referee> {
         if let Some(referee) = Self::enumeration(model, engine) {
             return Ok(referee);
         }
         if engine != Engine::JunctionTree
             && let Ok(tree) = MaxProductTree::compile_within(model, settings.limits)
+            && tree.cost().multiply_adds <= MAX_TREE_WORK
         {
             return Ok(Referee::MaxProductTree(Box::new(tree)));
         }
-        let search = BranchAndBound::compile_within(model, settings.limits, settings.search)?;
+        let search = SearchLimits { work: settings.search.work.min(MAX_SEARCH_WORK), ..settings.search };
+        let search = BranchAndBound::compile_within(model, settings.limits, search)?;
         Ok(Referee::BranchAndBound(Box::new(search)))
     }
 
@@ -207,12 +240,31 @@ impl Referee {
         few.then(|| Enumeration::compile(model).ok().map(Referee::Enumeration)).flatten()
     }
 
-    fn name(&self) -> &'static str {
+    /// Units of work per row for the search.
+    fn budget(&self) -> String {
         match self {
-            Referee::Enumeration(_) => "the sum over all assignments",
-            Referee::JunctionTree(_) | Referee::MaxProductTree(_) => "the junction tree",
-            Referee::Gibbs(_) => "Gibbs sampling (itself an estimate, with errors of about 0.01 or more)",
-            Referee::BranchAndBound(_) => "branch and bound",
+            Referee::BranchAndBound(search) => grouped(search.limits().work),
+            _ => "unlimited".to_owned(),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Referee::Enumeration(_) => "the sum over all assignments".to_owned(),
+            Referee::JunctionTree(_) | Referee::MaxProductTree(_) => "the junction tree".to_owned(),
+            Referee::Gibbs(_, n_samples) => {
+                let error = format!("{:.2}", 1.0 / (*n_samples as f64).sqrt());
+                let estimate = format!("itself an estimate, with errors of about {error} or more");
+                match *n_samples < MAX_SAMPLES as usize {
+                    true => format!(
+                        "Gibbs sampling ({estimate}: its budget of {MAX_SAMPLING_WORK:e} units of work was enough for {} \
+                         a row only)",
+                        counted(*n_samples as u64, "sample")
+                    ),
+                    false => format!("Gibbs sampling ({estimate})"),
+                }
+            }
+            Referee::BranchAndBound(_) => "branch and bound".to_owned(),
         }
     }
 
@@ -221,7 +273,7 @@ impl Referee {
         let posteriors = match self {
             Referee::Enumeration(engine) => engine.infer_batch(row)?,
             Referee::JunctionTree(engine) => engine.infer_batch(row)?,
-            Referee::Gibbs(engine) => return sampled(engine, &row.row(0), seed),
+            Referee::Gibbs(engine, n_samples) => return sampled(engine, &row.row(0), *n_samples, seed),
             Referee::MaxProductTree(_) | Referee::BranchAndBound(_) => return Ok(None),
         };
         Ok(posteriors.marginals(0).map(<[f64]>::to_vec))
@@ -233,14 +285,27 @@ impl Referee {
             Referee::Enumeration(engine) => engine.top(row, 1),
             Referee::MaxProductTree(engine) => engine.top(row, 1),
             Referee::BranchAndBound(engine) => engine.top(row, 1),
-            Referee::JunctionTree(_) | Referee::Gibbs(_) => unreachable!("a referee for marginals"),
+            Referee::JunctionTree(_) | Referee::Gibbs(..) => unreachable!("a referee for marginals"),
         }
     }
 }
 
+/// The number of samples per row that the budget allows. Each sweep draws every label: it evaluates the rules about the
+/// label for each of its categories.
+fn n_samples(model: &Model, settings: GibbsSettings) -> usize {
+    let work_of_rule = |rule: &prsl::Rule| {
+        let scope = rule.scope();
+        let n_categories: usize = scope.iter().map(|&label| model.label(label).n_categories()).sum();
+        (n_categories * scope.len()) as f64
+    };
+    let work_of_sweep = model.n_categories() as f64 + model.rules().iter().map(work_of_rule).sum::<f64>();
+    let n_sweeps = MAX_SAMPLING_WORK / work_of_sweep - (settings.burn_in * settings.chains) as f64;
+    (n_sweeps / settings.thin as f64).clamp(MIN_SAMPLES, MAX_SAMPLES) as usize
+}
+
 /// The frequency of each category among the samples.
-fn sampled(engine: &Gibbs, row: &Row<'_>, seed: u64) -> prsl::Result<Option<Vec<f64>>> {
-    let sampling = Sampling { n_samples: SAMPLES, seed, first_row: 0 };
+fn sampled(engine: &Gibbs, row: &Row<'_>, n_samples: usize, seed: u64) -> prsl::Result<Option<Vec<f64>>> {
+    let sampling = Sampling { n_samples, seed, first_row: 0 };
     let samples = match engine.sample(row, &sampling) {
         Err(prsl::Error::Impossible { .. }) => return Ok(None),
         samples => samples?,
@@ -261,4 +326,28 @@ fn sampled(engine: &Gibbs, row: &Row<'_>, seed: u64) -> prsl::Result<Option<Vec<
 /// Four decimals, or significant digits if that would be zero.
 fn short(error: f64) -> String {
     if error == 0.0 || error >= 1e-3 { format!("{error:.4}") } else { format!("{error:.1e}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_are_counted_by_their_work() {
+        let settings = GibbsSettings::default();
+        let model = |n_labels: usize| {
+            let names: Vec<String> = (0..n_labels).map(|label| format!("l{label}")).collect();
+            let labels: String = names.iter().map(|name| format!("label {name}\n")).collect();
+            Model::parse(&format!("{labels}rule 0.9: {}\n", names.join(" | "))).expect("a model")
+        };
+        assert_eq!(n_samples(&model(10), settings), 10_000);
+        assert_eq!(n_samples(&model(100), settings), 6_088);
+        assert_eq!(n_samples(&model(2000), settings), 100);
+        let referee = Referee::Gibbs(Box::new(Gibbs::compile(&model(100), settings)), 2_500);
+        assert_eq!(
+            referee.name(),
+            "Gibbs sampling (itself an estimate, with errors of about 0.02 or more: its budget of 5e8 units of work was \
+             enough for 2,500 samples a row only)"
+        );
+    }
 }

@@ -117,6 +117,14 @@ pub fn many_categories(n: usize) -> String {
     format!("label a: {}\nlabel b\nrule 0.9: {half} -> b\n{single}", categories.join(", "))
 }
 
+/// [`pigeonhole`] with two labels `full` and `shared`, one of which must hold. The last rule says so and is redundant, but
+/// proving it takes as long as the pigeonhole principle. Contradictions and impossible categories are simple to exclude.
+pub fn redundant_pigeonhole(n_pigeons: usize) -> String {
+    let mut text = pigeonhole(n_pigeons).replace("rule 1: !", "rule 1: shared | !");
+    text = text.replace("rule 1: p", "rule 1: full | p");
+    format!("label full\nlabel shared\n{text}rule 1: full | shared\n")
+}
+
 /// `n` labels without a common rule.
 pub fn independent(n: usize) -> String {
     labels(n) + "label y\nrule 0.9: y\n"

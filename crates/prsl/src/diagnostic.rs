@@ -154,15 +154,25 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Maximum length of a quotation in a message, in characters. This is about a line.
+/// Maximum number of characters of a quotation in a message: about a line.
 const LONGEST_QUOTE: usize = 80;
 
-/// A quotation for a message, cut if it is longer than a line.
+/// Returns a name, a rule or another quotation of at most [`LONGEST_QUOTE`] characters. Longer ones get an ellipsis in the
+/// middle, because long names often differ at the end.
 pub(crate) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_QUOTE) {
-        Some((cut, _)) => format!("{}...", &text[..cut]),
-        None => text.to_owned(),
+    const ELLIPSIS: &str = " ... ";
+    if text.char_indices().nth(LONGEST_QUOTE).is_none() {
+        return text.to_owned();
     }
+    let n_kept = LONGEST_QUOTE - ELLIPSIS.len();
+    let (start, _) = text.char_indices().nth(n_kept.div_ceil(2)).expect("the text is longer");
+    let (end, _) = text.char_indices().rev().nth(n_kept / 2 - 1).expect("the text is longer");
+    format!("{}{ELLIPSIS}{}", &text[..start], &text[end..])
+}
+
+/// Returns a quotation in backticks, shortened to a line. Messages quote names by this function.
+pub(crate) fn quoted(text: impl AsRef<str>) -> String {
+    format!("`{}`", shortened(text.as_ref()))
 }
 
 /// Line and column (in characters), both from 1.

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use crate::calibrator::Calibrator;
+use crate::diagnostic::quoted;
 use crate::distribution::SUM_TOLERANCE;
 use crate::error::{CalibrationProblem, Error, Result};
 
@@ -193,14 +194,14 @@ impl Label {
         let mut seen = HashSet::new();
         for category in &self.categories {
             if category.is_empty() {
-                return Err(Error::EmptyName { what: format!("a category of label `{}`", self.name) });
+                return Err(Error::EmptyName { what: format!("a category of label {}", quoted(&self.name)) });
             }
             if !seen.insert(category) {
                 return Err(Error::DuplicateCategory { label: name(), category: category.clone() });
             }
         }
         if self.classifier.as_ref().is_some_and(|classifier| classifier.name().is_empty()) {
-            return Err(Error::EmptyName { what: format!("the classifier of label `{}`", self.name) });
+            return Err(Error::EmptyName { what: format!("the classifier of label {}", quoted(&self.name)) });
         }
         self.check_calibrator().map_err(|problem| Error::Calibrator { label: name(), problem })?;
         self.prior.as_ref().map_or(Ok(()), |prior| self.check_distribution("prior", prior))

@@ -2,7 +2,7 @@
 
 use prsl::lint::Diagnostics;
 use prsl::model::{Atom, Inhibition};
-use prsl::{Body, Document, Error, Formula, Model, NoisyOr, Rule};
+use prsl::{Body, Document, Error, Evidence, Formula, Model, NoisyOr, Rule};
 
 const LABELS: &str = "\
 label activity: walking, normal, overhead
@@ -375,7 +375,7 @@ fn messages_quote_at_most_a_line_of_a_rule() {
         assert!(error.to_string().len() < 400, "{error}");
     }
     let model = labels.clone().rule(rule.clone(), 0.9).build().unwrap();
-    assert_eq!(model.rule_name(prsl::RuleId::new(0)).chars().count(), 83);
+    assert_eq!(model.rule_name(prsl::RuleId::new(0)).chars().count(), 80);
     assert_eq!(model.rule_text(prsl::RuleId::new(0)), rule);
     let text =
         format!("{}rule 0.9: {misspelt}\n", many.iter().map(|l| format!("label {l}\n")).collect::<String>());
@@ -386,5 +386,35 @@ fn messages_quote_at_most_a_line_of_a_rule() {
     for finding in prsl::lint::check_rules(&document) {
         let shown = finding.render("model.prsl", &text);
         assert!(shown.lines().all(|line| line.len() < 250), "{shown}");
+    }
+}
+
+#[test]
+fn long_names_were_quoted_whole_in_messages() {
+    let (long, other) = ("l".repeat(39_000), format!("{}x", "l".repeat(39_000)));
+    let builder = || Model::builder().label(&long, ["a", "b"]);
+    let model = builder().build().unwrap();
+    let errors = [
+        builder().label(&long, ["a", "b"]).build().unwrap_err(),
+        Model::builder().label(&long, ["a"]).build().unwrap_err(),
+        Model::builder().label("l", [&long, &long]).build().unwrap_err(),
+        builder().rule(&other, 0.9).build().unwrap_err(),
+        model.find_label(&other).unwrap_err(),
+        model.infer(&Evidence::new().belief(&long, [0.5, 0.6])).unwrap_err(),
+        model.infer(&Evidence::new().belief(&other, [0.5, 0.5])).unwrap_err(),
+        model.infer(&Evidence::new().observe(&long, &other)).unwrap_err(),
+        Model::parse(&format!("label {long}\nlabel {long}\n")).unwrap_err(),
+        Model::parse(&format!("label {long}\nrule 0.9: {other}\n")).unwrap_err(),
+        Model::parse(&format!("label l: {long}, {long}\n")).unwrap_err(),
+        Model::parse(&format!("label l: a, b\nrule 0.9: l={long}\n")).unwrap_err(),
+    ];
+    for error in errors {
+        let message = error.to_string();
+        assert!(message.len() < 300, "{message}");
+        assert!(message.contains("lll ... lll"), "{message}");
+    }
+    let document = Document::parse(&format!("label {long}\nlabel b\nrule 1: {long}\nrule 0.9: b\n")).unwrap();
+    for finding in prsl::lint::check(&document) {
+        assert!(finding.message.len() < 500, "{}", finding.message);
     }
 }

@@ -24,6 +24,19 @@ fn findings() {
     let folder = Folder::new(&[("weather.prsl", QUESTIONABLE)]);
     insta::assert_snapshot!(folder.prsl("check weather.prsl"));
     insta::assert_snapshot!(folder.prsl("check weather.prsl --format json"));
+    insta::assert_snapshot!(folder.prsl("check weather.prsl --verbose"));
+}
+
+#[test]
+fn findings_of_the_same_kind_about_the_same_label_share_a_line() {
+    let labels: String = ["a", "b", "c", "d", "e"].iter().map(|label| format!("label {label}\n")).collect();
+    let rules = "rule 1: a -> b\nrule 1: b -> c\nrule 1: c -> d\nrule 1: a -> c\nrule 1: a -> d\nrule 1: a -> c | e\n\
+                 rule 1: b -> d\nrule 1: b -> d\n";
+    let folder = Folder::new(&[("chain.prsl", &(labels + rules))]);
+    insta::assert_snapshot!(folder.prsl("check chain.prsl"));
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.prsl("check chain.prsl --format json").stdout).expect("JSON");
+    assert_eq!(json["findings"].as_array().expect("a list").len(), 5);
 }
 
 #[test]
@@ -45,7 +58,7 @@ fn programs_get_syntax_errors_as_findings() {
 fn from_standard_input() {
     let run = Folder::new(&[]).prsl_with_input("check -", QUESTIONABLE.as_bytes());
     assert_eq!(run.code, 1);
-    assert!(run.stdout.contains("--> standard input:4:1"), "{run}");
+    assert!(run.stdout.contains("standard input:4: warning[duplicate-rule]: "), "{run}");
 }
 
 #[test]
@@ -75,6 +88,16 @@ fn an_undecided_question_is_a_finding() {
     assert_eq!(run.code, 1, "{run}");
     let warning = "warning[not-decided]: whether the 1278 rules of probability 0 or 1";
     assert!(run.stdout.contains(warning), "{run}");
+}
+
+#[test]
+fn redundancy_that_is_not_decided_is_a_finding() {
+    let run = Folder::new(&[("open.prsl", &limits::redundant_pigeonhole(12))]).prsl("check open.prsl");
+    assert_eq!(run.code, 1, "{run}");
+    let warning =
+        "whether 1 of 739 rules repeat others, follow from them or are excluded by them was not decided in";
+    assert!(run.stdout.contains(&format!("warning[not-decided]: {warning}")), "{run}");
+    assert!(run.stdout.contains("1 finding"), "{run}");
 }
 
 #[test]

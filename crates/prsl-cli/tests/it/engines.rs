@@ -86,6 +86,20 @@ fn verification_by_branch_and_bound() {
     }
 }
 
+#[test]
+fn verification_tells_where_its_budget_was_not_enough() {
+    let mut pairs: String = (0..20).map(|label| format!("label l{label}\n")).collect();
+    for b in 0..20 {
+        (0..b).for_each(|a| pairs.push_str(&format!("rule 0.9: l{a} xor l{b}\n")));
+    }
+    let folder = Folder::new(&[("pairs.prsl", &pairs), ("b.csv", "l0,l7\n0.9,0.2\n")]);
+    let run =
+        folder.prsl("predict pairs.prsl b.csv --query mpe --memory 1 --time-limit 0 --verify 1 -o out.csv");
+    assert_eq!(run.code, 0, "{run}");
+    let told = "; its budget of 0 units of work was not enough for a proof in 1 row\n";
+    assert!(run.stderr.ends_with(told), "{run}");
+}
+
 /// Every two labels should differ, so even the best assignment violates some rules. Only a search can prove this.
 #[test]
 fn assignments_without_a_search_have_a_gap() {

@@ -54,7 +54,11 @@ fn plans_that_are_refused() {
     let exact = "predict warehouse.prsl beliefs.csv --memory 1 --engine exact";
     told("refused_marginals", &folder.prsl(exact), 3);
     told("refused_samples", &folder.prsl(&format!("{exact} --query samples")), 3);
-    told("refused_explanation", &folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --memory 1"), 3);
+    told(
+        "refused_explanation",
+        &folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --memory 1 --engine exact"),
+        3,
+    );
     let labels: String = (0..40).map(|label| format!("label l{label}\n")).collect();
     let folder = Folder::new(&[("large.prsl", &labels), ("b.csv", "l1\n0.5\n")]);
     told("refused_enumeration", &folder.prsl("predict large.prsl b.csv --engine enumeration"), 3);

@@ -25,6 +25,16 @@ fn the_worked_example_in_json_to_four_digits() {
 }
 
 #[test]
+fn where_exact_inference_does_not_fit_the_explanation_is_approximate() {
+    let folder = Folder::warehouse();
+    insta::assert_snapshot!(folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --engine loopy").done());
+    let run = folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --memory 1").done();
+    assert!(run.stdout.starts_with("approximate: "), "{run}");
+    let run = folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --memory 1 --format json").done();
+    assert!(run.stdout.contains("\"approximate\": true"), "{run}");
+}
+
+#[test]
 fn an_impossible_row_says_which_rule_excludes_it() {
     let beliefs = "activity,feet\nwalking,gait\nwalking,standing\n";
     let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("observed.csv", beliefs)]);

@@ -79,9 +79,11 @@ fn workspaces_of_two_plans_and_several_lanes_took_several_times_the_limit() {
         let tiny = vec!["1e-250"; n_labels].join(",") + "\n";
         let beliefs = limits::beliefs(&model, 4) + &tiny;
         let folder = Folder::new(&[("m.prsl", &model), ("b.csv", &beliefs)]);
-        for threads in ["1", "2"] {
-            let mut command =
-                folder.command("predict m.prsl b.csv --query both --engine exact --memory 256MiB -o out.csv");
+        for (threads, options) in
+            [("1", "--engine exact"), ("2", "--engine exact --verify 1"), ("2", "--engine loopy --verify 1")]
+        {
+            let mut command = folder
+                .command(&format!("predict m.prsl b.csv --query both --memory 256MiB -o out.csv {options}"));
             let mut child = command
                 .env("RAYON_NUM_THREADS", threads)
                 .stdin(Stdio::null())
@@ -96,14 +98,14 @@ fn workspaces_of_two_plans_and_several_lanes_took_several_times_the_limit() {
                 }
                 std::thread::sleep(Duration::from_millis(1));
             };
-            assert!(status.success(), "{name}: {status}");
+            assert!(status.success(), "{name}, {options}: {status}");
             let answers = folder.read("out.csv");
             assert_eq!(answers.lines().count(), 6, "{name}: {answers}");
             let Some(peak) = peak else {
                 eprintln!("skipped: this system does not tell how much memory a process has held");
                 return;
             };
-            assert!(peak < (256 << 20) + BESIDE_TABLES, "{name}, {threads} threads: {peak} bytes");
+            assert!(peak < (256 << 20) + BESIDE_TABLES, "{name}, {threads} threads, {options}: {peak} bytes");
         }
     }
 }

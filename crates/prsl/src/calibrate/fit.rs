@@ -3,6 +3,7 @@
 //! Every kind is regularized toward the identity. So a small number of rows changes little, and a label that is
 //! always or never true gets finite parameters. Without rows, each kind is the identity.
 
+use crate::diagnostic::quoted;
 use std::fmt;
 use std::str::FromStr;
 
@@ -101,7 +102,7 @@ impl FromStr for CalibrationMethod {
     fn from_str(text: &str) -> Result<Self, String> {
         let names = Self::ALL.map(Self::name);
         let found = Self::ALL.into_iter().find(|method| method.name() == text);
-        found.ok_or_else(|| format!("unknown method `{text}`, expected one of {}", names.join(", ")))
+        found.ok_or_else(|| format!("unknown method {}, expected one of {}", quoted(text), names.join(", ")))
     }
 }
 

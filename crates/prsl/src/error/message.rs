@@ -1,6 +1,6 @@
 //! Parts of sentences that several messages share.
 
-use crate::diagnostic::{Diagnostics, shortened};
+use crate::diagnostic::{Diagnostics, quoted};
 
 /// `1 row`, `2 rows`
 pub(super) fn counted(n: usize, one: &str, many: &str) -> String {
@@ -14,7 +14,7 @@ pub(super) fn there_are(n_rows: usize) -> String {
 
 /// The suggestion of a similar name.
 pub(super) fn did_you_mean(name: &Option<String>) -> String {
-    name.as_ref().map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
+    name.as_ref().map_or_else(String::new, |name| format!("; did you mean {}?", quoted(&name)))
 }
 
 /// Advice for a number that is probably in percent.
@@ -34,13 +34,13 @@ pub(super) fn place(line: usize, column: usize) -> String {
 
 /// All errors of a formula, each as a sentence that quotes it.
 pub(super) fn formula_message(diagnostics: &Diagnostics) -> String {
-    let source = shortened(diagnostics.source());
+    let source = quoted(diagnostics.source());
     let sentences: Vec<_> = diagnostics
         .list()
         .iter()
         .map(|d| match &d.help {
-            Some(help) => format!("{} in rule `{source}`; {help}", d.message),
-            None => format!("{} in rule `{source}`", d.message),
+            Some(help) => format!("{} in rule {source}; {help}", d.message),
+            None => format!("{} in rule {source}", d.message),
         })
         .collect();
     sentences.join("; ")
@@ -49,7 +49,7 @@ pub(super) fn formula_message(diagnostics: &Diagnostics) -> String {
 /// The difference between the labels of two models.
 pub(super) fn foreign(given: usize, wanted: usize, label: Option<&str>) -> String {
     match label {
-        Some(label) => format!("label `{}` differs from the engine's label in its place", shortened(label)),
+        Some(label) => format!("label {} differs from the engine's label in its place", quoted(label)),
         None => format!("they have {}, the engine has {wanted}", counted(given, "label", "labels")),
     }
 }
@@ -61,9 +61,9 @@ const MAX_NAMED: usize = 10;
 pub(super) fn conflict(rules: &[String]) -> String {
     match rules {
         [] => "the evidence excludes itself".to_owned(),
-        [rule] => format!("rule `{rule}` excludes everything that the evidence allows"),
+        [rule] => format!("rule {} excludes everything that the evidence allows", quoted(&rule)),
         rules => {
-            let mut named: Vec<_> = rules.iter().take(MAX_NAMED).map(|rule| format!("`{rule}`")).collect();
+            let mut named: Vec<_> = rules.iter().take(MAX_NAMED).map(quoted).collect();
             if rules.len() > MAX_NAMED {
                 named.push(format!("and {} more", rules.len() - MAX_NAMED));
             }

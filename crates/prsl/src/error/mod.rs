@@ -8,7 +8,7 @@ mod tests;
 pub use calibration::CalibrationProblem;
 pub(crate) use calibration::within;
 
-use crate::diagnostic::{Diagnostics, nearest};
+use crate::diagnostic::{Diagnostics, nearest, quoted};
 use message::{
     conflict, counted, did_you_mean, foreign, formula_message, normalize_advice, percent_advice, place,
     there_are,
@@ -63,13 +63,13 @@ pub enum Error {
         what: String,
     },
     /// Two labels of the same name.
-    #[error("label `{label}` is declared twice; rename or remove one of them")]
+    #[error("label {label} is declared twice; rename or remove one of them", label = quoted(.label))]
     DuplicateLabel {
         /// The name.
         label: String,
     },
     /// Fewer than two categories.
-    #[error("label `{label}` has {}, expected at least 2; a yes/no label is declared by its name alone", counted(*.n, "category", "categories"))]
+    #[error("label {label} has {}, expected at least 2; a yes/no label is declared by its name alone", counted(*.n, "category", "categories"), label = quoted(.label))]
     TooFewCategories {
         /// The label.
         label: String,
@@ -77,7 +77,7 @@ pub enum Error {
         n: usize,
     },
     /// Two categories of the same name in one label.
-    #[error("label `{label}` lists category `{category}` twice; rename or remove one of them")]
+    #[error("label {label} lists category {category} twice; rename or remove one of them", label = quoted(.label), category = quoted(.category))]
     DuplicateCategory {
         /// The label.
         label: String,
@@ -85,7 +85,7 @@ pub enum Error {
         category: String,
     },
     /// A distribution of the wrong length.
-    #[error("{what} for label `{label}` has {}, expected {wanted}, one for each category", counted(*.given, "number", "numbers"))]
+    #[error("{what} for label {label} has {}, expected {wanted}, one for each category", counted(*.given, "number", "numbers"), label = quoted(.label))]
     Length {
         /// "belief" or "prior".
         what: &'static str,
@@ -97,7 +97,7 @@ pub enum Error {
         wanted: usize,
     },
     /// A number in a distribution that is not a probability.
-    #[error("{what} for `{label}={category}` is {value}, expected a number from 0 to 1{}", percent_advice(*.value))]
+    #[error("{what} for {atom} is {value}, expected a number from 0 to 1{}", percent_advice(*.value), atom = quoted(format!("{label}={category}")))]
     NotAProbability {
         /// "belief" or "prior".
         what: &'static str,
@@ -109,7 +109,7 @@ pub enum Error {
         value: f64,
     },
     /// A distribution that does not sum to one.
-    #[error("{what} for label `{label}` sums to {sum}, expected 1 within 1e-6{}", normalize_advice(.what))]
+    #[error("{what} for label {label} sums to {sum}, expected 1 within 1e-6{}", normalize_advice(.what), label = quoted(.label))]
     Sum {
         /// "belief" or "prior".
         what: &'static str,
@@ -159,27 +159,26 @@ pub enum Error {
         n_rows: usize,
     },
     /// A belief that is 0 in every category.
-    #[error("belief for label `{label}` is 0 in every category; leave all of them empty if nothing is known")]
+    #[error("belief for label {label} is 0 in every category; leave all of them empty if nothing is known", label = quoted(.label))]
     ZeroBelief {
         /// The label.
         label: String,
     },
     /// A belief about a latent label, which has no classifier.
     #[error(
-        "label `{label}` is latent and takes no beliefs; remove `latent` from its declaration, or give an observed category"
-    )]
+        "label {label} is latent and takes no beliefs; remove `latent` from its declaration, or give an observed category", label = quoted(.label))]
     Latent {
         /// The label.
         label: String,
     },
     /// A label given twice in one instance's evidence.
-    #[error("label `{label}` is given twice in the evidence; keep one of the two")]
+    #[error("label {label} is given twice in the evidence; keep one of the two", label = quoted(.label))]
     GivenTwice {
         /// The label.
         label: String,
     },
     /// A label that the model does not have.
-    #[error("unknown label `{label}`{context}{}", did_you_mean(.suggestion))]
+    #[error("unknown label {label}{context}{}", did_you_mean(.suggestion), label = quoted(.label))]
     UnknownLabel {
         /// The unknown name.
         label: String,
@@ -189,7 +188,7 @@ pub enum Error {
         suggestion: Option<String>,
     },
     /// A category that the label does not have.
-    #[error("unknown category `{category}` of label `{label}`{context}{}", did_you_mean(.suggestion))]
+    #[error("unknown category {category} of label {label}{context}{}", did_you_mean(.suggestion), category = quoted(.category), label = quoted(.label))]
     UnknownCategory {
         /// The label.
         label: String,
@@ -201,7 +200,7 @@ pub enum Error {
         suggestion: Option<String>,
     },
     /// A rule that the model does not have.
-    #[error("unknown rule `{rule}`{}", did_you_mean(.suggestion))]
+    #[error("unknown rule {rule}{}", did_you_mean(.suggestion), rule = quoted(.rule))]
     UnknownRule {
         /// The unknown name or number.
         rule: String,
@@ -210,13 +209,13 @@ pub enum Error {
     },
 
     /// Two rules of the same name.
-    #[error("two rules are named `{name}`; rename one of them")]
+    #[error("two rules are named {name}; rename one of them", name = quoted(.name))]
     DuplicateRule {
         /// The name.
         name: String,
     },
     /// A rule probability outside 0 to 1.
-    #[error("rule `{rule}` has probability {value}, expected a number from 0 to 1")]
+    #[error("rule {rule} has probability {value}, expected a number from 0 to 1", rule = quoted(.rule))]
     RuleProbability {
         /// The rule.
         rule: String,
@@ -224,7 +223,7 @@ pub enum Error {
         value: f64,
     },
     /// An inhibition probability outside 0 to 1.
-    #[error("inhibition of `{atom}` in rule `{rule}` is {value}, expected a number from 0 to 1")]
+    #[error("inhibition of {atom} in rule {rule} is {value}, expected a number from 0 to 1", atom = quoted(.atom), rule = quoted(.rule))]
     InhibitionProbability {
         /// The rule.
         rule: String,
@@ -234,7 +233,7 @@ pub enum Error {
         value: f64,
     },
     /// The same category twice in a noisy-or.
-    #[error("noisy-or rule `{rule}` names `{atom}` twice; keep one of the two")]
+    #[error("noisy-or rule {rule} names {atom} twice; keep one of the two", rule = quoted(.rule), atom = quoted(.atom))]
     RepeatedInhibition {
         /// The rule.
         rule: String,
@@ -249,8 +248,7 @@ pub enum Error {
     },
     /// A formula that nests too deeply.
     #[error(
-        "rule `{rule}` nests {depth} levels deep, more than the limit of {limit}; split it into several rules"
-    )]
+        "rule {rule} nests {depth} levels deep, more than the limit of {limit}; split it into several rules", rule = quoted(.rule))]
     TooDeep {
         /// The rule.
         rule: String,
@@ -260,7 +258,7 @@ pub enum Error {
         limit: usize,
     },
     /// A cardinality that is out of range.
-    #[error("rule `{rule}` counts {n} of {members} formulas; the number may be at most {members}")]
+    #[error("rule {rule} counts {n} of {members} formulas; the number may be at most {members}", rule = quoted(.rule))]
     Count {
         /// The rule.
         rule: String,
@@ -270,7 +268,7 @@ pub enum Error {
         members: usize,
     },
     /// A weight of a combination that is negative or not a number.
-    #[error("combination `{combination}` has weight {value}, expected a finite number of at least 0")]
+    #[error("combination {combination} has weight {value}, expected a finite number of at least 0", combination = quoted(.combination))]
     CombinationWeight {
         /// The combination.
         combination: String,
@@ -278,19 +276,19 @@ pub enum Error {
         value: f64,
     },
     /// The same combination twice.
-    #[error("combination `{combination}` is stated twice; keep one of the two")]
+    #[error("combination {combination} is stated twice; keep one of the two", combination = quoted(.combination))]
     DuplicateCombination {
         /// The combination.
         combination: String,
     },
     /// A combination that needs a category of another label.
-    #[error("a combination names no category of label `{label}`; add one")]
+    #[error("a combination names no category of label {label}; add one", label = quoted(.label))]
     IncompleteCombination {
         /// The label.
         label: String,
     },
     /// An atom without a category.
-    #[error("rule `{rule}` has an atom of label `{label}` without a category; name at least one")]
+    #[error("rule {rule} has an atom of label {label} without a category; name at least one", rule = quoted(.rule), label = quoted(.label))]
     EmptyAtom {
         /// The rule.
         rule: String,
@@ -342,7 +340,7 @@ pub enum Error {
         n_rules: usize,
     },
     /// An invalid calibrator of a label.
-    #[error("calibrator of label `{label}`: {problem}")]
+    #[error("calibrator of label {label}: {problem}", label = quoted(.label))]
     Calibrator {
         /// The label.
         label: String,

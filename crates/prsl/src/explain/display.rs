@@ -31,6 +31,12 @@ impl fmt::Display for Explanation {
         if !self.possible {
             return self.impossible(f);
         }
+        if self.approximate {
+            writeln!(
+                f,
+                "approximate: the probabilities with and without each rule are by loopy propagation\n"
+            )?;
+        }
         self.beliefs(f)?;
         self.influential_rules(f)?;
         self.most_probable(f)

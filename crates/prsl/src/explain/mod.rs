@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::belief::Instance;
 use crate::error::{Error, Result};
-use crate::infer::{AssignmentEngine, Cost, Engines, JunctionTree, Limits};
+use crate::infer::{AssignmentEngine, Cost, EngineChoice, Engines, JunctionTree, Limits, Loopy};
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::Posterior;
@@ -57,11 +57,19 @@ const ROUNDING: f64 = 1e-9;
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub struct Explainer {
-    tree: JunctionTree,
+    marginals: Marginals,
     /// The engine for most probable assignments, or the reason why there is none.
     joint: Result<AssignmentEngine, String>,
     /// The text of each rule and the range of its weights, which are the same for every row.
     rules: Vec<(String, [f64; 2])>,
+}
+
+/// The engine for marginals, with and without each rule.
+enum Marginals {
+    /// Exact. One plan also answers without each rule.
+    Tree(Box<JunctionTree>),
+    /// Approximate. The model without a rule is compiled for each rule and row.
+    Loopy(Box<Loopy>),
 }
 
 impl fmt::Debug for Explainer {
@@ -81,29 +89,68 @@ impl Explainer {
     /// Marginals use a junction tree, and most probable assignments the choice of [`AssignmentEngine`]. If the latter
     /// is too costly, explanations omit these assignments and give the reason in [`Explanation::joint_refused`].
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        let engines = Engines::new(model).with_limits(limits);
-        let tree = engines.tree()?;
+        Self::compile_with(&Engines::new(model).with_limits(limits).with_choice(EngineChoice::Exact))
+    }
+
+    /// Compiles by the choice of these engines. [`EngineChoice::Auto`] explains exactly if a junction tree fits the limits
+    /// and takes at most 2e9 multiply-adds per row and rule, and by loopy propagation otherwise. An approximate explanation says so
+    /// ([`Explanation::approximate`]). [`EngineChoice::Enumeration`] is the same as [`EngineChoice::Exact`].
+    ///
+    /// ```
+    /// use prsl::infer::{EngineChoice, Engines};
+    /// use prsl::{Evidence, Explainer, Model};
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+    /// let explainer = Explainer::compile_with(&Engines::new(&model).with_choice(EngineChoice::Loopy))?;
+    /// let explanation =
+    ///     explainer.explain(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+    /// assert!(explanation.approximate);
+    /// let wet = &explanation.rules[0].influence("ground").unwrap().categories[1];
+    /// assert_eq!(format!("{:.3} {:.3}", wet.without.unwrap(), wet.with.unwrap()), "0.300 0.744");
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn compile_with(engines: &Engines) -> Result<Self> {
+        let model = engines.model();
+        let marginals = match engines.choice() {
+            EngineChoice::Loopy => Marginals::Loopy(engines.two_loopy()?),
+            EngineChoice::Auto => match engines.careful_tree() {
+                Ok(Some(tree)) => Marginals::Tree(tree),
+                Ok(None) | Err(Error::TooCostly { .. }) => Marginals::Loopy(engines.two_loopy()?),
+                Err(error) => return Err(error),
+            },
+            EngineChoice::Exact | EngineChoice::Enumeration => {
+                let tree = engines.tree()?;
+                tree.careful()?;
+                Marginals::Tree(Box::new(tree))
+            }
+        };
         let joint = match engines.assignments() {
             Ok(joint) => Ok(joint),
             Err(refused @ Error::TooCostly { .. }) => Err(refused.to_string()),
             Err(error) => return Err(error),
         };
-        tree.careful()?;
         let names = model.names();
         let mut scratch = vec![0; model.labels().len()];
         let fixed = |rule: &Rule| (print::body(names, rule.body()), weight_range(model, rule, &mut scratch));
         let rules = model.rules().iter().map(fixed).collect();
-        Ok(Self { tree, joint, rules })
+        Ok(Self { marginals, joint, rules })
     }
 
     /// The model that it was compiled from.
     pub fn model(&self) -> &Model {
-        self.tree.model()
+        match &self.marginals {
+            Marginals::Tree(tree) => tree.model(),
+            Marginals::Loopy(loopy) => loopy.model(),
+        }
     }
 
-    /// The cost of the plan for marginals. It runs once for the answer, and once for each rule that is left out.
-    pub fn cost(&self) -> Cost {
-        self.tree.cost()
+    /// The cost of the plan for exact marginals; `None` for loopy propagation. The plan runs once for the answer, and once
+    /// for each rule that is left out.
+    pub fn cost(&self) -> Option<Cost> {
+        match &self.marginals {
+            Marginals::Tree(tree) => Some(tree.cost()),
+            Marginals::Loopy(_) => None,
+        }
     }
 
     /// Explains one instance, even if it is impossible.
@@ -113,12 +160,21 @@ impl Explainer {
 
     fn explain_row(&self, row: &[f64]) -> Explanation {
         let model = self.model();
-        let (posterior, conflict) = match self.tree.infer_row_or_conflict(row) {
+        let (answer, without) = match &self.marginals {
+            Marginals::Tree(tree) => {
+                let without = tree.without_each_rule_of(row).expect("it was compiled to be careful");
+                (tree.infer_row_or_conflict(row), without)
+            }
+            Marginals::Loopy(loopy) => (loopy.infer_row_or_conflict(row), without_each_rule(loopy, row)),
+        };
+        let (posterior, conflict) = match answer {
             Ok(posterior) => (Some(posterior), Vec::new()),
             Err(conflict) => (None, conflict),
         };
-        let agreement = posterior.as_ref().and_then(|_| self.tree.agreement_of(row).ok());
-        let without = self.tree.without_each_rule_of(row).expect("it was compiled to be careful");
+        let agreement = posterior.as_ref().and_then(|_| match &self.marginals {
+            Marginals::Tree(tree) => tree.agreement_of(row).ok(),
+            Marginals::Loopy(loopy) => loopy.agreement_of(row).ok(),
+        });
         let rule = |rule: RuleId| {
             let without = without[rule.index()].as_deref();
             let fixed = &self.rules[rule.index()];
@@ -132,6 +188,7 @@ impl Explainer {
         }
         .into_iter();
         Explanation {
+            approximate: matches!(self.marginals, Marginals::Loopy(_)),
             possible: posterior.is_some(),
             log_evidence: posterior.as_ref().map(Posterior::log_evidence),
             labels: model.label_ids().map(|label| explain_label(model, row, &posterior, label)).collect(),
@@ -161,6 +218,9 @@ impl Explainer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
+    /// Whether loopy propagation answered: probabilities, agreements and ln Z are approximate then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub approximate: bool,
     /// Whether rules and evidence allow any assignment. If not, there is no posterior, and
     /// [`RuleExplanation::conflict`] marks the rules in conflict.
     pub possible: bool,
@@ -240,6 +300,20 @@ impl LabelExplanation {
         let changes = self.categories.iter().map(|category| Some((category.after? - category.before).abs()));
         changes.collect::<Option<Vec<f64>>>().map(|changes| changes.into_iter().fold(0.0, f64::max))
     }
+}
+
+/// The marginals without each rule, by loopy propagation on the model without it; `None` if even that leaves nothing
+/// possible.
+fn without_each_rule(loopy: &Loopy, row: &[f64]) -> Vec<Option<Vec<f64>>> {
+    let without = |rule: RuleId| {
+        let model = loopy.model().edit().retain_rules(|other| other != rule).build();
+        let model = model.expect("a model without one of its rules is valid");
+        let loopy =
+            Loopy::compile_with(&model, loopy.settings()).expect("the settings are those of the model");
+        loopy.infer_row_or_conflict(row).ok().map(|posterior| posterior.marginals().to_vec())
+    };
+    // One after the other: only one of these engines is in memory at a time.
+    loopy.model().rule_ids().map(without).collect()
 }
 
 fn explain_label(model: &Model, row: &[f64], posterior: &Option<Posterior>, id: LabelId) -> LabelExplanation {

@@ -1,6 +1,7 @@
 //! Rules as parts of a discrete network: a table, or a chain if the table would be too large.
 
 use crate::combination::Combination;
+use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::infer::Limits;
@@ -142,7 +143,7 @@ pub(super) fn pieces(model: &Model, limits: Limits) -> Result<Vec<Piece>> {
             if entries > MAX_ENTRIES || total > MAX_TOTAL || work > MAX_WORK {
                 return Err(too_costly(model, id, entries));
             }
-            check_memory(total, limits, || format!("the rules up to `{}`", model.rule_name(id)))?;
+            check_memory(total, limits, || format!("the rules up to {}", quoted(model.rule_name(id))))?;
             Ok(Piece::Table(table(model, rule, scope, &mut assignment)))
         })
         .collect()
@@ -220,7 +221,7 @@ fn too_costly(model: &Model, id: RuleId, entries: f64) -> Error {
     let name = model.rule_name(id);
     if entries > MAX_ENTRIES {
         return Error::TooCostly {
-            what: format!("rule `{name}`"),
+            what: format!("rule {}", quoted(&name)),
             needed: format!("a table of about 2^{:.0} entries", entries.log2()),
             limit: "2^20".to_owned(),
             advice: "split it into rules over fewer labels, or export to ProbLog, which needs no tables"
@@ -228,7 +229,7 @@ fn too_costly(model: &Model, id: RuleId, entries: f64) -> Error {
         };
     }
     Error::TooCostly {
-        what: format!("the model up to rule `{name}`"),
+        what: format!("the model up to rule {}", quoted(&name)),
         needed: "too large tables".to_owned(),
         limit: "2^24 entries and 2^30 evaluated operators".to_owned(),
         advice: "export a part of it, or export to ProbLog, which needs no tables".to_owned(),

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::network::choice;
 use super::{complement, number};
+use crate::diagnostic;
 use crate::error::{Error, Result};
 use crate::formula::{Atom, Bound, Formula, Node};
 use crate::infer::Limits;
@@ -258,7 +259,7 @@ impl Program<'_> {
         self.count_clauses = self.count_clauses.saturating_add(most.saturating_mul(2 * members.len()));
         if self.count_clauses > MAX_CLAUSES {
             return Err(Error::TooCostly {
-                what: format!("counting in rule `{}`", self.model.rule_name(id)),
+                what: format!("counting in rule {}", diagnostic::quoted(self.model.rule_name(id))),
                 needed: format!("about {} clauses", self.count_clauses),
                 limit: MAX_CLAUSES.to_string(),
                 advice: "count fewer formulas at a time".to_owned(),

@@ -1,4 +1,4 @@
-//! Memory account of a compiled engine, shared by all its plans, lanes and threads.
+//! Memory account of compiled engines, shared by all their plans, lanes and threads.
 
 use std::any::Any;
 use std::marker::PhantomData;
@@ -8,10 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 /// An idle engine keeps workspaces of at most its memory limit divided by this.
 const KEPT: u64 = 16;
 
-/// Memory of an engine, up to a limit.
+/// Memory of one or several engines, up to a limit.
 ///
 /// Permanent data is reserved at compilation. A workspace is lent for one sweep. Idle workspaces are freed if another
-/// one needs their memory. If that is not enough, a thread waits until a workspace is returned.
+/// one needs their memory. If that is not enough, a thread waits until a workspace is returned. An engine that does not
+/// fit beside those already compiled is refused, as with a smaller limit.
 pub(crate) struct Account {
     limit: u64,
     balance: Mutex<Balance>,
@@ -23,6 +24,8 @@ pub(crate) struct Account {
 struct Balance {
     /// Bytes of permanent data.
     reserved: u64,
+    /// Bytes that must stay free for workspaces: the largest of the engines' smallest workspaces.
+    needed: u64,
     /// Bytes of all workspaces, lent or idle.
     workspaces: u64,
     n_lent: usize,
@@ -48,13 +51,39 @@ impl Account {
 
     /// Whether `fixed` bytes of permanent data and `lent` bytes of workspaces fit into the rest of the limit.
     pub(crate) fn fits(&self, fixed: u64, lent: u64) -> bool {
-        [fixed, lent].iter().fold(self.balance().reserved, |sum, bytes| sum.saturating_add(*bytes))
-            <= self.limit
+        let balance = self.balance();
+        let workspaces = lent.max(balance.needed);
+        balance.reserved.saturating_add(fixed).saturating_add(workspaces) <= self.limit
     }
 
-    /// Reserves these bytes permanently.
-    pub(crate) fn reserve(&self, bytes: u64) {
-        self.balance().reserved += bytes;
+    /// Reserves `fixed` bytes permanently, for an engine whose smallest workspace takes `lent` bytes.
+    pub(crate) fn reserve(&self, fixed: u64, lent: u64) {
+        let mut balance = self.balance();
+        balance.reserved = balance.reserved.saturating_add(fixed);
+        balance.needed = balance.needed.max(lent);
+    }
+
+    /// The limit in bytes.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Bytes that are reserved permanently.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.balance().reserved
+    }
+
+    /// Bytes that are not reserved permanently.
+    pub(crate) fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.reserved())
+    }
+
+    /// Reserves one part in `share` of the rest, for an engine that is compiled when a row first needs it. Whether that
+    /// engine fits then depends on this part alone, and not on the order of the rows.
+    pub(crate) fn set_aside(&self, share: u64) -> Arc<Self> {
+        let bytes = self.left().saturating_sub(self.balance().needed) / share;
+        self.reserve(bytes, 0);
+        Self::new(bytes)
     }
 
     /// Creates a pool of workspaces of this size in bytes.
@@ -63,7 +92,7 @@ impl Account {
         Pool { account: self.clone(), pool, bytes, workspaces: PhantomData }
     }
 
-    /// Frees idle workspaces, oldest first, until an idle engine holds its share or less.
+    /// Frees idle workspaces, oldest first, until idle engines hold their share or less.
     pub(crate) fn rest(&self) {
         let mut balance = self.balance();
         let kept = self.limit / KEPT;
@@ -136,7 +165,7 @@ mod tests {
     #[test]
     fn workspaces_of_all_pools_and_threads_stay_within_the_limit() {
         let account = Account::new(100);
-        account.reserve(20);
+        account.reserve(20, 0);
         let (small, large) = (account.pool::<[u8; 1]>(30), account.pool::<[u8; 2]>(70));
         let [held, most] = [AtomicUsize::new(0), AtomicUsize::new(0)];
         let hold = |bytes: usize| {
@@ -169,6 +198,17 @@ mod tests {
         small.with(|| 1, |workspace| assert_eq!(*workspace, 2, "the same one again"));
         large.with(|| 5, |_| ());
         small.with(|| 1, |workspace| assert_eq!(*workspace, 1, "a new one"));
+    }
+
+    #[test]
+    fn an_engine_leaves_room_for_the_workspaces_of_those_before_it() {
+        let account = Account::new(100);
+        account.reserve(10, 60);
+        assert!(account.fits(30, 20) && account.fits(20, 70));
+        assert!(!account.fits(31, 20) && !account.fits(20, 71));
+        let aside = account.set_aside(3);
+        assert_eq!((aside.limit(), account.left()), (10, 80));
+        assert!(account.fits(20, 0) && !account.fits(21, 0));
     }
 
     #[test]

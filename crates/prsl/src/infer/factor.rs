@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
 use super::limits::quantity;
+use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
 use crate::formula::as_clause;
 use crate::label::{CategoryId, LabelId};
@@ -139,8 +140,8 @@ impl Factors {
             let (needed, limit) = match too_large {
                 TooLarge::States { label } => (
                     format!(
-                        "a decision diagram of more than {MAX_STATES} states at label `{}`",
-                        self.model.label(label).name()
+                        "a decision diagram of more than {MAX_STATES} states at label {}",
+                        quoted(self.model.label(label).name())
                     ),
                     format!("{MAX_STATES} states"),
                 ),
@@ -150,7 +151,7 @@ impl Factors {
                 ),
             };
             Error::TooCostly {
-                what: format!("rule `{}`", self.model.rule_name(factor.rule)),
+                what: format!("rule {}", quoted(self.model.rule_name(factor.rule))),
                 needed,
                 limit,
                 advice: "split it into several rules".to_owned(),

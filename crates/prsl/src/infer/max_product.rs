@@ -7,6 +7,7 @@ use super::junction_tree::compilation::Compilation;
 use super::junction_tree::network::Split;
 use super::junction_tree::runner::Runner;
 
+use super::account::Account;
 use super::factor::{Factors, States};
 use super::limits::{Cost, Limits};
 use super::ranking::{Answer, MaxMarginals, Ranking};
@@ -54,8 +55,9 @@ impl MaxProductPlan {
         self.compilation.cost()
     }
 
-    pub(crate) fn tree(&self) -> Result<MaxProductTree> {
-        Ok(MaxProductTree { ranking: Ranking::new(self.compilation.runner_alone()?) })
+    /// Lays out the tables. Returns an error with the cost if they do not fit the account.
+    pub(crate) fn tree(&self, account: &Arc<Account>) -> Result<MaxProductTree> {
+        Ok(MaxProductTree { ranking: Ranking::new(self.compilation.runner(account)?) })
     }
 }
 
@@ -99,7 +101,7 @@ impl MaxProductTree {
 
     /// Compiles within these limits. Returns an error with the cost if it exceeds them.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        MaxProductPlan::new(&Arc::new(Factors::new(model)), limits)?.tree()
+        MaxProductPlan::new(&Arc::new(Factors::new(model)), limits)?.tree(&Account::new(limits.memory))
     }
 
     /// The model that it was compiled from.

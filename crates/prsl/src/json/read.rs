@@ -13,7 +13,7 @@ use super::spans::elements;
 use super::{FORMAT, VERSION};
 use crate::calibrator::{Calibrator, Confusion, Dirichlet, Isotonic};
 use crate::combination::{Combination, check_size};
-use crate::diagnostic::{position, shortened};
+use crate::diagnostic::{position, quoted};
 use crate::error::{Error, Result};
 use crate::label::Label;
 use crate::model::Model;
@@ -81,7 +81,7 @@ fn file(json: &str) -> Result<File<'_>> {
 
 fn labels(entries: Vec<LabelEntry<'_>>, spans: &[Range<usize>], places: &Places<'_>) -> Result<Vec<Label>> {
     let label = |(index, entry): (usize, LabelEntry<'_>)| {
-        let called = format!("label {} (`{}`)", index + 1, entry.name);
+        let called = format!("label {} ({})", index + 1, quoted(&entry.name));
         entry.into_label().map_err(|error| places.error(&spans[index], format!("{called}: {error}")))
     };
     entries.into_iter().enumerate().map(label).collect()
@@ -94,7 +94,7 @@ fn rules(
     names: &Names,
 ) -> Result<Vec<Rule>> {
     let rule = |(index, entry): (usize, RuleEntry<'_>)| {
-        let called = entry.name.as_ref().map_or_else(String::new, |name| format!(" (`{name}`)"));
+        let called = entry.name.as_ref().map_or_else(String::new, |name| format!(" ({})", quoted(&name)));
         let wrong =
             |message: String| places.error(&spans[index], format!("rule {}{called}: {message}", index + 1));
         entry.into_rule(names).map_err(wrong)
@@ -118,14 +118,14 @@ impl Places<'_> {
 
 /// A text of the rule language and its errors.
 fn reason(text: &str, error: Error) -> String {
-    let text = shortened(text);
-    let Error::Text(diagnostics) = error else { return format!("`{text}`: {error}") };
+    let text = quoted(text);
+    let Error::Text(diagnostics) = error else { return format!("{text}: {error}") };
     let sentences: Vec<_> = diagnostics
         .list()
         .iter()
         .map(|d| d.help.as_ref().map_or(d.message.clone(), |help| format!("{}; {help}", d.message)))
         .collect();
-    format!("`{text}`: {}", sentences.join("; "))
+    format!("{text}: {}", sentences.join("; "))
 }
 
 impl LabelEntry<'_> {
@@ -238,7 +238,7 @@ impl<'de> Visitor<'de> for HeadVisitor<'_> {
 }
 
 fn foreign(format: &str) -> Error {
-    let message = format!("the field `format` is `{format}`, expected `{FORMAT}`");
+    let message = format!("the field `format` is {format}, expected `{FORMAT}`", format = quoted(&format));
     Error::Json { message, line: 0, column: 0 }
 }
 

@@ -10,6 +10,7 @@ use super::watch::{Watch, never};
 use crate::belief::BeliefMatrix;
 use crate::calibrate::{CalibrationData, CalibrationMethod};
 use crate::calibrator::Calibrator;
+use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
 use crate::label::{CategoryId, Label, LabelId};
 use crate::model::Model;
@@ -58,8 +59,11 @@ impl Examples {
             }
             for (label, category) in labels.iter().zip(truth.indices()) {
                 if category.is_some_and(|category| category >= label.n_categories()) {
-                    let problem =
-                        format!("the truth of row {} is no category of label `{}`", row + 1, label.name());
+                    let problem = format!(
+                        "the truth of row {} is no category of label {}",
+                        row + 1,
+                        quoted(label.name())
+                    );
                     return Err(Error::Examples { problem });
                 }
             }

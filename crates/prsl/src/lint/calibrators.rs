@@ -3,6 +3,7 @@
 use super::Severity;
 use super::report::{Report, decimal};
 use crate::calibrator::Calibrator;
+use crate::diagnostic::quoted;
 use crate::notation::name;
 
 /// Maximum number of labels listed by name. More are only counted.
@@ -26,7 +27,10 @@ pub(super) fn check(report: &mut Report<'_>) {
             && slope <= 0.0
         {
             let (label, slope) = (model.label(id).name(), decimal(slope));
-            let message = format!("label `{label}` is calibrated with slope {slope}, against its classifier");
+            let message = format!(
+                "label {label} is calibrated with slope {slope}, against its classifier",
+                label = quoted(&label)
+            );
             report
                 .add(Severity::Note, "falling-calibrator", report.document().label_span(id), message)
                 .help =

@@ -3,6 +3,7 @@
 use super::Severity;
 use super::report::Report;
 use crate::combination::Combination;
+use crate::diagnostic::quoted;
 use crate::label::LabelId;
 use crate::logic::{evaluation_steps, excludes, is_hard};
 use crate::rule::RuleId;
@@ -33,7 +34,8 @@ pub(super) fn check(report: &mut Report<'_>) {
             hard.len(),
             model.typical().len()
         );
-        report.add(Severity::Note, "not-checked", 0..0, message);
+        report.add(Severity::Warning, "not-decided", 0..0, message).help =
+            Some("check a part of the combinations by itself".to_owned());
     }
     // Labels with a classifier are not reported: rare labels may be in no combination, but the classifier detects
     // them.
@@ -73,8 +75,10 @@ fn excluded(report: &mut Report<'_>, place: usize, rule: RuleId) {
 
 fn never_named(report: &mut Report<'_>, label: LabelId) {
     let name = report.model().label(label).name();
-    let message =
-        format!("no typical combination names label `{name}`, so that all of them speak for its being `no`");
+    let message = format!(
+        "no typical combination names label {}, so that all of them speak for its being `no`",
+        quoted(&name)
+    );
     let span = report.document().label_span(label);
     let finding = report.add(Severity::Note, "never-typical", span, message);
     finding.help =

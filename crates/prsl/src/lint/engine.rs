@@ -2,10 +2,15 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::formula::Formula;
+use crate::infer::account::Account;
 use crate::infer::engines::marginal_reason;
+use crate::infer::factor::Factors;
+use crate::infer::junction_tree::JunctionTreePlan;
+use crate::infer::max_product::MaxProductPlan;
 use crate::infer::{JunctionTree, Limits, MaxProductTree};
 use crate::label::Label;
 use crate::model::Model;
@@ -18,6 +23,8 @@ const MAX_WORK: f64 = 5e8;
 pub(super) struct Engine<'m> {
     model: &'m Model,
     limits: Limits,
+    /// The memory of all engines.
+    account: Arc<Account>,
     sum: OnceCell<Result<JunctionTree>>,
     max: OnceCell<Result<MaxProductTree>>,
     /// A junction tree of the hard rules alone.
@@ -32,7 +39,8 @@ fn uniform(model: &Model) -> Vec<f64> {
 
 impl<'m> Engine<'m> {
     pub(super) fn new(model: &'m Model, limits: Limits) -> Self {
-        Self { model, limits, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
+        let account = Account::new(limits.memory);
+        Self { model, limits, account, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
     }
 
     /// The chosen engine and the reason for the choice, as a sentence.
@@ -50,7 +58,8 @@ impl<'m> Engine<'m> {
     pub(super) fn probability(&self, row: &[f64], formula: &Formula) -> Result<f64> {
         let log_sum = self.sum()?.infer_row(row)?.log_evidence();
         let rule = Rule::new(1.0, Body::Formula(formula.clone()));
-        let with = JunctionTree::compile(&self.model.edit().add_rule(rule).build()?)?;
+        let limits = Limits { memory: self.account.left() };
+        let with = JunctionTree::compile_within(&self.model.edit().add_rule(rule).build()?, limits)?;
         match with.infer_row(row) {
             Ok(with) => Ok((with.log_evidence() - log_sum).exp().min(1.0)),
             Err(Error::Impossible { .. }) => Ok(0.0),
@@ -87,18 +96,24 @@ impl<'m> Engine<'m> {
         let compile = || {
             let among: HashSet<RuleId> = hard.iter().copied().collect();
             let edited = self.model.edit().retain_rules(|rule| among.contains(&rule)).remove_typical();
-            JunctionTree::compile_within(&edited.build()?, self.limits)
+            self.tree(&edited.build()?)
         };
         self.hard.get_or_init(compile).as_ref().ok()
     }
 
+    /// A junction tree with the memory that the account has left.
+    fn tree(&self, model: &Model) -> Result<JunctionTree> {
+        JunctionTreePlan::new(&Arc::new(Factors::new(model)), self.limits)?.tree(&self.account)
+    }
+
     fn sum(&self) -> Result<&JunctionTree> {
-        let compile = || JunctionTree::compile_within(self.model, self.limits);
+        let compile = || self.tree(self.model);
         self.sum.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
 
     fn max(&self) -> Result<&MaxProductTree> {
-        let compile = || MaxProductTree::compile_within(self.model, self.limits);
+        let factors = || Arc::new(Factors::new(self.model));
+        let compile = || MaxProductPlan::new(&factors(), self.limits)?.tree(&self.account);
         self.max.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
 }

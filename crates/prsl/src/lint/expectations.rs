@@ -3,7 +3,7 @@
 use super::engine::Engine;
 use super::report::Report;
 use super::{Finding, Severity};
-use crate::diagnostic::shortened;
+use crate::diagnostic::quoted;
 use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation};
 use crate::formula::Atom;
@@ -29,7 +29,7 @@ pub(super) fn check(report: &mut Report<'_>, engine: &Engine<'_>) {
             }
             Err(error) => {
                 let message = format!("this expectation was not checked: {error}");
-                add(report, Severity::Note, "not-checked", index, message);
+                add(report, Severity::Warning, "not-checked", index, message);
             }
         }
     }
@@ -123,7 +123,7 @@ fn mpe(
         .iter()
         .map(|atom| {
             let category = best.assignment.category(atom.label());
-            format!("`{}`", print::atom(report.names(), &Atom::new(atom.label(), category)))
+            quoted(print::atom(report.names(), &Atom::new(atom.label(), category)))
         })
         .collect();
     Ok(Some(found.join(", ")))
@@ -134,14 +134,14 @@ fn wanted(report: &Report<'_>, expectation: &Expectation) -> String {
     let name = |atom: &Atom| print::atom(report.names(), atom);
     match &expectation.condition {
         Condition::Marginal(atom, comparison) => {
-            format!("`{}` {}", name(atom), print::comparison(*comparison))
+            format!("{} {}", quoted(name(atom)), print::comparison(*comparison))
         }
         Condition::Formula(formula, comparison) => {
-            let formula = shortened(&print::formula(report.names(), formula));
-            format!("`{formula}` {}", print::comparison(*comparison))
+            let formula = quoted(print::formula(report.names(), formula));
+            format!("{formula} {}", print::comparison(*comparison))
         }
         Condition::Mpe(atoms) => {
-            let atoms: Vec<_> = atoms.iter().map(|atom| format!("`{}`", name(atom))).collect();
+            let atoms: Vec<_> = atoms.iter().map(|atom| quoted(name(atom))).collect();
             format!("{} in the most probable assignment", atoms.join(", "))
         }
     }

@@ -27,6 +27,7 @@ mod probabilities;
 mod report;
 mod rules;
 mod shape;
+mod summary;
 mod table;
 mod undecided;
 mod witnesses;
@@ -41,6 +42,7 @@ use crate::text::Document;
 use engine::Engine;
 use report::Report;
 use rules::Checked;
+pub use summary::{Summary, summarize};
 pub(crate) use table::Table;
 
 /// The severity of a finding.

@@ -2,7 +2,7 @@
 
 use super::Severity;
 use super::report::{Report, decimal};
-use crate::diagnostic::shortened;
+use crate::diagnostic::{quoted, shortened};
 use crate::formula::Node;
 use crate::label::LabelId;
 use crate::rule::{Body, RuleId};
@@ -74,7 +74,7 @@ fn unused_labels(report: &mut Report<'_>) {
         used[label.index()] = true;
     }
     for label in model.label_ids().filter(|label| !used[label.index()]) {
-        let message = format!("no rule speaks about label `{}`", model.label(label).name());
+        let message = format!("no rule speaks about label {}", quoted(model.label(label).name()));
         report.add(Severity::Note, "unused-label", report.document().label_span(label), message);
     }
 }
@@ -83,8 +83,7 @@ fn uniform_priors(report: &mut Report<'_>) {
     let model = report.model();
     let uniform: Vec<LabelId> =
         model.label_ids().filter(|&label| model.label(label).prior().is_none()).collect();
-    let names: Vec<_> =
-        uniform.iter().take(LISTED).map(|&label| format!("`{}`", model.label(label).name())).collect();
+    let names: Vec<_> = uniform.iter().take(LISTED).map(|&label| quoted(model.label(label).name())).collect();
     let more = if uniform.len() > LISTED { ", ..." } else { "" };
     let message = match uniform.len() {
         0 => return,

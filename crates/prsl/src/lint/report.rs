@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Finding, Related, Severity};
-use crate::diagnostic::shortened;
+use crate::diagnostic::quoted;
 use crate::model::Model;
 use crate::names::Names;
 use crate::rule::RuleId;
@@ -71,7 +71,7 @@ impl<'d> Report<'d> {
     pub(super) fn quoted(&self, rule: RuleId) -> String {
         let rule = self.model().rule(rule);
         let text = rule.name().map_or_else(|| print::body(self.names, rule.body()), str::to_owned);
-        format!("`{}`", shortened(&text))
+        quoted(text)
     }
 
     /// "rule `a`", "rules `a` and `b`", or "5 rules".

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Severity;
 use super::report::Report;
-use crate::diagnostic::shortened;
+use crate::diagnostic::{quoted, shortened};
 use crate::formula::{Atom, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 use crate::rule::RuleId;
@@ -33,12 +33,15 @@ fn exclusive_categories(report: &mut Report<'_>, rule: RuleId, formula: &Formula
     let label = report.model().label(label).name();
     let literals: Vec<String> =
         literals.into_iter().map(|id| print::formula(report.names(), &formula.part(id))).collect();
-    let (part, quoted) = (shortened(&literals.join(" & ")), report.quoted(rule));
-    let message =
-        format!("`{part}` in rule {quoted} never holds: label `{label}` has one category at a time");
-    let either = shortened(&literals.join(" | "));
+    let message = format!(
+        "{} in rule {} never holds: label {} has one category at a time",
+        quoted(literals.join(" & ")),
+        report.quoted(rule),
+        quoted(label)
+    );
+    let either = quoted(literals.join(" | "));
     let finding = report.add_rule(Severity::Warning, "exclusive-categories", rule, message);
-    finding.help = Some(format!("write `{either}` if either is meant, or remove what excludes the others"));
+    finding.help = Some(format!("write {either} if either is meant, or remove what excludes the others"));
 }
 
 /// The literals of a conjunction that exclude all categories of a label.
@@ -106,7 +109,7 @@ fn chained_implications(report: &mut Report<'_>, rule: RuleId, formula: &Formula
         },
         _ => return,
     };
-    let message = format!("the implications of rule {} are read as `{read}`", report.quoted(rule));
+    let message = format!("the implications of rule {} are read as {}", report.quoted(rule), quoted(&read));
     let finding = report.add_rule(Severity::Note, "chained-implication", rule, message);
-    finding.help = Some(format!("write these parentheses, or `{other}` if that is meant"));
+    finding.help = Some(format!("write these parentheses, or {} if that is meant", quoted(&other)));
 }

@@ -4,6 +4,7 @@ use super::Severity;
 use super::engine::Engine;
 use super::report::Report;
 use super::rules::{Checked, report_contradiction, report_impossible};
+use crate::diagnostic::quoted;
 use crate::formula::Atom;
 use crate::label::{CategoryId, LabelId};
 use crate::syntax::print;
@@ -33,8 +34,7 @@ pub(super) fn report(report: &mut Report<'_>, checked: Checked, engine: Option<&
             report.model().rules().len(),
             open.steps
         );
-        report.add(Severity::Note, "not-checked", 0..0, message).help =
-            Some("check a part of the rules by itself, or make some of them less certain".to_owned());
+        add(report, message);
     }
 }
 
@@ -68,11 +68,11 @@ fn impossible(report: &mut Report<'_>, categories: &[usize], steps: u64) {
     let of = |label: &LabelId| model.block(*label).contains(&categories[0]);
     let label = model.label_ids().find(of).expect("every category has a label");
     let category = CategoryId::new(categories[0] - model.block(label).start);
-    let first = print::atom(report.names(), &Atom::new(label, category));
+    let first = quoted(print::atom(report.names(), &Atom::new(label, category)));
     let message = match categories.len() {
-        1 => format!("whether `{first}` is possible was not decided in {steps} steps"),
+        1 => format!("whether {first} is possible was not decided in {steps} steps"),
         n => format!(
-            "whether `{first}` and {} other categories are possible was not decided in {steps} steps",
+            "whether {first} and {} other categories are possible was not decided in {steps} steps",
             n - 1
         ),
     };

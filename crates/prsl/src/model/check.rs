@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::diagnostic::shortened;
+use crate::diagnostic::{quoted, shortened};
 use crate::error::{Error, Result};
 use crate::formula::{Formula, MAX_DEPTH, Node};
 use crate::label::{CategoryId, Label, LabelId};
@@ -107,7 +107,7 @@ fn check_ids(
     categories: &[CategoryId],
     rule: &dyn Fn() -> String,
 ) -> Result<()> {
-    let context = || format!(" in rule `{}`", rule());
+    let context = || format!(" in rule {}", quoted(rule()));
     let Some(known) = labels.get(label.index()) else {
         return Err(Error::unknown_label(&numbered(label.index()), context(), []));
     };

@@ -3,7 +3,7 @@
 //! Models that share their labels have the same ids, and need no lookup.
 
 use crate::combination::{Combination, completed, named};
-use crate::diagnostic::shortened;
+use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
 use crate::expectation::{Condition, Expectation, Given};
 use crate::formula::Atom;
@@ -21,7 +21,7 @@ pub(super) fn rule(rule: Rule, origin: &Names, target: &Names) -> Result<Rule> {
     let context = || {
         let text = || print::body(origin, rule.body());
         let name = rule.name().map_or_else(text, str::to_owned);
-        format!(" in rule `{}`", shortened(&name))
+        format!(" in rule {}", quoted(&name))
     };
     let body = match rule.body() {
         Body::Formula(formula) => {
@@ -101,7 +101,7 @@ pub(super) fn combinations(
 fn transfer_combination(combination: &Combination, origin: &Names, target: &Names) -> Result<Combination> {
     let context = || {
         let text = print::combination(origin, combination.categories());
-        format!(" in combination `{}`", shortened(&text))
+        format!(" in combination {}", quoted(&text))
     };
     let mut given = vec![None; target.labels().len()];
     for (label, category) in named(origin.labels(), combination.categories()) {

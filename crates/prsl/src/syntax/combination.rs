@@ -3,7 +3,7 @@
 use super::cursor::{Cursor, Parsed, listed};
 use super::lex::Sign;
 use crate::combination::completed;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::names::Bare;
 use crate::notation::NONE;
 
@@ -16,7 +16,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Parsed<Vec<usize>> {
     cursor.finish(if is_none { "the next line" } else { "`,` or the next line" })?;
     completed(labels, &given).map_err(|missing| {
         let label = &labels[missing.index()];
-        let message = format!("the combination names no category of label `{}`", label.name());
+        let message = format!("the combination names no category of label {}", quoted(label.name()));
         Diagnostic::new(start..cursor.last_end(), message)
             .with_help(format!("only yes/no labels may be left out; add one of {}", listed(label)))
     })
@@ -35,12 +35,18 @@ fn named_categories(cursor: &mut Cursor<'_>) -> Parsed<Vec<Option<usize>>> {
         let span = start..cursor.last_end();
         let name = labels[atom.label().index()].name();
         let Some(category) = atom.single() else {
-            return Err(Diagnostic::new(span, format!("several categories of label `{name}` are left"))
-                .with_help("a combination has one category of each label"));
+            return Err(Diagnostic::new(
+                span,
+                format!("several categories of label {} are left", quoted(&name)),
+            )
+            .with_help("a combination has one category of each label"));
         };
         if given[atom.label().index()].replace(category.index()).is_some() {
-            return Err(Diagnostic::new(span, format!("label `{name}` is named twice in one combination"))
-                .with_help("keep one of the two"));
+            return Err(Diagnostic::new(
+                span,
+                format!("label {} is named twice in one combination", quoted(&name)),
+            )
+            .with_help("keep one of the two"));
         }
         if !cursor.eat(Sign::Comma) {
             return Ok(given);

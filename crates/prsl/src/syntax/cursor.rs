@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::expression::Expression;
 use super::lex::{Kind, Sign, Token};
 use super::{combination, expectation};
-use crate::diagnostic::{Diagnostic, nearest, shortened};
+use crate::diagnostic::{Diagnostic, nearest, quoted};
 use crate::expectation::Expectation;
 use crate::formula::{Atom, Formula};
 use crate::label::{CategoryId, Label, LabelId};
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
     /// The error "expected ..., found ...", with a suggestion if the current token looks like a misspelt keyword.
     pub(crate) fn expected(&self, what: &str) -> Diagnostic {
         let found = match self.kind() {
-            Kind::Word(word) | Kind::Quoted(word) => format!("`{}`", shortened(word)),
+            Kind::Word(word) | Kind::Quoted(word) => quoted(word),
             Kind::Number(number) => format!("the number {number}"),
             Kind::Sign(sign) => format!("`{}`", sign.text()),
             Kind::Comment | Kind::End => "the end of the statement".to_owned(),
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
             Kind::Word(word) if RESERVED.contains(&word.as_str()) && what.contains("name") => diagnostic
                 .with_help(format!("`{word}` is a keyword; as a name it is written in double quotes")),
             Kind::Word(word) => match nearest(word, known.iter().copied()) {
-                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                Some(near) => diagnostic.with_help(format!("did you mean {}?", quoted(near))),
                 None => diagnostic,
             },
             Kind::Number(_) if what.contains("name") || what.contains("category") => {
@@ -133,14 +133,14 @@ impl<'a> Cursor<'a> {
 
     /// The same where one of these keywords must follow.
     pub(crate) fn expected_one_of(&self, keywords: &[&str]) -> Diagnostic {
-        let quoted: Vec<String> = keywords.iter().map(|keyword| format!("`{keyword}`")).collect();
-        let diagnostic = Diagnostic { help: None, ..self.expected(&quoted.join(" or ")) };
+        let listed: Vec<String> = keywords.iter().map(|keyword| format!("`{keyword}`")).collect();
+        let diagnostic = Diagnostic { help: None, ..self.expected(&listed.join(" or ")) };
         let near = match self.kind() {
             Kind::Word(word) => nearest(word, keywords.iter().copied()),
             _ => None,
         };
         match near {
-            Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+            Some(near) => diagnostic.with_help(format!("did you mean {}?", quoted(near))),
             None => diagnostic,
         }
     }
@@ -235,11 +235,11 @@ impl<'a> Cursor<'a> {
     /// The label of a name that was read at `span`.
     pub(crate) fn label_named(&self, name: &str, span: Range<usize>) -> Parsed<LabelId> {
         self.names().label(name).ok_or_else(|| {
-            let diagnostic = Diagnostic::new(span, format!("unknown label `{name}`"));
+            let diagnostic = Diagnostic::new(span, format!("unknown label {}", quoted(&name)));
             let names = self.names();
             let near = self.may_compare(names.labels().len()).then(|| names.nearest_label(name)).flatten();
             match near {
-                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                Some(near) => diagnostic.with_help(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.with_help("declare it first: `label NAME: CATEGORY, CATEGORY`"),
             }
         })
@@ -341,8 +341,11 @@ impl<'a> Cursor<'a> {
                     let (category, span) = self.name("a category")?;
                     let id = self.category_named(label, &category, span.clone())?;
                     if !categories.insert(id) {
-                        return Err(Diagnostic::new(span, format!("category `{category}` is listed twice"))
-                            .with_help("keep one of the two"));
+                        return Err(Diagnostic::new(
+                            span,
+                            format!("category {} is listed twice", quoted(&category)),
+                        )
+                        .with_help("keep one of the two"));
                     }
                     if !self.eat(Sign::Comma) {
                         break;
@@ -359,11 +362,13 @@ impl<'a> Cursor<'a> {
         let found = self.names().category(label, name);
         let label = &self.names().labels()[label.index()];
         found.ok_or_else(|| {
-            let diagnostic =
-                Diagnostic::new(span, format!("unknown category `{name}` of label `{}`", label.name()));
+            let diagnostic = Diagnostic::new(
+                span,
+                format!("unknown category {} of label {}", quoted(&name), quoted(label.name())),
+            );
             let known = label.categories().iter().map(String::as_str);
             match self.may_compare(label.n_categories()).then(|| nearest(name, known)).flatten() {
-                Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                Some(near) => diagnostic.with_help(format!("did you mean {}?", quoted(near))),
                 None => diagnostic.with_help(format!("its categories are {}", listed(label))),
             }
         })
@@ -373,13 +378,13 @@ impl<'a> Cursor<'a> {
         match self.names().bare(name) {
             Bare::Atom(atom) => Ok(atom),
             Bare::Ambiguous(meanings) => {
-                let spelled: Vec<_> = meanings.iter().map(|meaning| format!("`{meaning}`")).collect();
-                Err(Diagnostic::new(span, format!("`{name}` could mean several things"))
+                let spelled: Vec<_> = meanings.iter().map(quoted).collect();
+                Err(Diagnostic::new(span, format!("{} could mean several things", quoted(&name)))
                     .with_help(format!("write {}", spelled.join(" or "))))
             }
             // Its declaration has an error, which has been reported.
             Bare::Label(id) if self.names().labels()[id.index()].n_categories() == 0 => {
-                Err(Diagnostic::new(span, format!("`{name}` is a label without categories"))
+                Err(Diagnostic::new(span, format!("{} is a label without categories", quoted(&name)))
                     .with_help("correct its declaration first"))
             }
             Bare::Label(id) => {
@@ -387,16 +392,16 @@ impl<'a> Cursor<'a> {
                 let example = self.names().qualified(id, CategoryId::new(0));
                 Err(Diagnostic::new(
                     span,
-                    format!("`{name}` is a label with the categories {}", listed(label)),
+                    format!("{} is a label with the categories {}", quoted(&name), listed(label)),
                 )
-                .with_help(format!("say which one: `{example}`")))
+                .with_help(format!("say which one: {}", quoted(&example))))
             }
             Bare::Unknown => {
-                let diagnostic = Diagnostic::new(span, format!("unknown category `{name}`"));
+                let diagnostic = Diagnostic::new(span, format!("unknown category {}", quoted(&name)));
                 let names = self.names();
                 let near = self.may_compare(names.n_bare()).then(|| names.nearest_bare(name)).flatten();
                 Err(match near {
-                    Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
+                    Some(near) => diagnostic.with_help(format!("did you mean {}?", quoted(near))),
                     None => {
                         diagnostic.with_help("declare it as a category of a label, or as a label of its own")
                     }
@@ -415,7 +420,7 @@ fn sign_of(kind: &Kind) -> Option<Sign> {
 
 /// The first categories of a label, for messages.
 pub(crate) fn listed(label: &Label) -> String {
-    let shown: Vec<_> = label.categories().iter().take(10).map(|category| format!("`{category}`")).collect();
+    let shown: Vec<_> = label.categories().iter().take(10).map(quoted).collect();
     let rest = if label.n_categories() > 10 { ", ..." } else { "" };
     format!("{}{rest}", shown.join(", "))
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::cursor::{Cursor, Parsed};
 use super::lex::Sign;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation, Given};
 use crate::formula::{Atom, Formula, Node};
@@ -22,8 +22,11 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
         let next = self::given(cursor)?;
         if !seen.insert(next.label()) {
             let name = cursor.names().labels()[next.label().index()].name();
-            return Err(Diagnostic::new(start..cursor.last_end(), format!("label `{name}` is given twice"))
-                .with_help("keep one of the two"));
+            return Err(Diagnostic::new(
+                start..cursor.last_end(),
+                format!("label {} is given twice", quoted(&name)),
+            )
+            .with_help("keep one of the two"));
         }
         given.push(next);
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::notation::{continues_word, starts_word};
 
 /// One word, number or sign of a model text.
@@ -223,7 +223,7 @@ impl Lexer<'_> {
         let text = &self.source[start..self.at];
         if self.at > before {
             self.errors.push(
-                Diagnostic::new(start..self.at, format!("`{text}` is neither a number nor a name"))
+                Diagnostic::new(start..self.at, format!("{} is neither a number nor a name", quoted(&text)))
                     .with_help(format!(
                         "a name that starts with a digit is written in double quotes: \"{text}\""
                     )),
@@ -233,11 +233,13 @@ impl Lexer<'_> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => Some(Kind::Number(number)),
             Ok(_) => {
-                self.errors.push(Diagnostic::new(start..self.at, format!("number `{text}` is too large")));
+                self.errors
+                    .push(Diagnostic::new(start..self.at, format!("number {} is too large", quoted(&text))));
                 None
             }
             Err(_) => {
-                self.errors.push(Diagnostic::new(start..self.at, format!("`{text}` is not a number")));
+                self.errors
+                    .push(Diagnostic::new(start..self.at, format!("{} is not a number", quoted(&text))));
                 None
             }
         }

@@ -12,7 +12,7 @@ use super::statement;
 use super::{Document, MAX_BYTES, calibrator};
 use crate::calibrator::Calibrator;
 use crate::combination::{Combination, MAX_CATEGORIES};
-use crate::diagnostic::{Diagnostic, Diagnostics, nearest, position};
+use crate::diagnostic::{Diagnostic, Diagnostics, nearest, position, quoted};
 use crate::error::{Error, Result};
 use crate::expectation::Expectation;
 use crate::label::LabelId;
@@ -106,7 +106,7 @@ fn read_labels(statements: &[&[Token]], errors: &mut Errors<'_>) -> (Names, Vec<
         let Some(label) = label else { continue };
         if let Some(first) = names.label(label.name()) {
             let first = errors.line_of(spans[first.index()].start);
-            let message = format!("label `{}` is declared twice", label.name());
+            let message = format!("label {} is declared twice", quoted(label.name()));
             errors.list.push(
                 Diagnostic::new(statement[1].span.clone(), message)
                     .with_help(format!("the first declaration is {first}; rename or remove one of them")),
@@ -187,8 +187,11 @@ impl Contents {
         };
         let name = cursor.names().labels()[label.index()].name();
         let first = errors.line_of(first);
-        Err(Diagnostic::new(statement[1].span.clone(), format!("label `{name}` is calibrated twice"))
-            .with_help(format!("the first calibrator is {first}; remove one of them")))
+        Err(Diagnostic::new(
+            statement[1].span.clone(),
+            format!("label {} is calibrated twice", quoted(&name)),
+        )
+        .with_help(format!("the first calibrator is {first}; remove one of them")))
     }
 
     fn read_rule(&mut self, statement: &[Token], cursor: &mut Cursor<'_>, errors: &Errors<'_>) -> Parsed<()> {
@@ -197,7 +200,7 @@ impl Contents {
             && let Some(first) = self.rule_names.insert(name.to_owned(), statement[0].span.start)
         {
             let first = errors.line_of(first);
-            return Err(Diagnostic::new(span, format!("two rules are named `{name}`"))
+            return Err(Diagnostic::new(span, format!("two rules are named {}", quoted(&name)))
                 .with_help(format!("the first is {first}; rename one of them")));
         }
         self.rules.push(rule);

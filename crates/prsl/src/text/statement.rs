@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::combination::Combination;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, quoted};
 use crate::expectation::Expectation;
 use crate::label::{CategoryId, Label};
 use crate::noisy_or::{Inhibition, NoisyOr};
@@ -107,8 +107,11 @@ fn inhibitions(cursor: &mut Cursor<'_>) -> Parsed<NoisyOr> {
         for category in named {
             if !seen.insert((atom.label(), category)) {
                 let named = cursor.names().qualified(atom.label(), category);
-                return Err(Diagnostic::new(start..cursor.last_end(), format!("`{named}` is named twice"))
-                    .with_help("keep one of the two"));
+                return Err(Diagnostic::new(
+                    start..cursor.last_end(),
+                    format!("{} is named twice", quoted(&named)),
+                )
+                .with_help("keep one of the two"));
             }
             inhibitions.push(Inhibition { label: atom.label(), category, probability });
         }

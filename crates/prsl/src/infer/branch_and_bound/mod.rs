@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::account::{Account, Pool};
 use super::factor::Factors;
-use super::limits::Limits;
+use super::limits::{FREE_MEMORY, Limits};
 use super::loopy::{Loopy, LoopySettings};
 use super::typical::Typical;
 use crate::assignment::Assignment;
@@ -73,6 +73,8 @@ impl SearchLimits {
 const MAX_TRAIL: u64 = 64 << 20;
 /// The trail takes at most one part in `TRAIL_SHARE` of the memory limit.
 const TRAIL_SHARE: u64 = 4;
+/// One part in `LOOPY_SHARE` of the memory is set aside for loopy propagation, which provides first solutions.
+const LOOPY_SHARE: u64 = 8;
 /// Minimum size of the trail in bytes, for any memory limit.
 const MIN_TRAIL: u64 = 1 << 20;
 
@@ -96,7 +98,9 @@ pub struct BranchAndBound {
     costs: Costs,
     factors: Arc<Factors>,
     /// Provides a first assignment. Compiled when a row first needs it; `None` if that is too costly.
-    loopy: OnceLock<Option<Loopy>>,
+    loopy: OnceLock<Option<(Loopy, Pool<()>)>>,
+    /// Memory that is set aside for it. Its pool limits the number of rows that propagate at the same time.
+    loopy_account: Arc<Account>,
     typical: Typical,
     limits: SearchLimits,
     /// Maximum number of values in the trail of one row.
@@ -127,25 +131,28 @@ impl BranchAndBound {
     ///
     /// Models that need less than 16 MiB are always compiled.
     pub fn compile_within(model: &Model, limits: Limits, search: SearchLimits) -> Result<Self> {
-        Self::new(model, &Arc::new(Factors::new(model)), limits, search)
+        Self::new(model, &Arc::new(Factors::new(model)), &Account::new(limits.memory), search)
     }
 
-    /// Compiles from the factors of the model's rules.
+    /// Compiles from the factors of the model's rules, with the memory that the account has left.
     pub(crate) fn new(
         model: &Model,
         factors: &Arc<Factors>,
-        limits: Limits,
+        account: &Arc<Account>,
         search: SearchLimits,
     ) -> Result<Self> {
+        let limits = Limits { memory: account.left() };
         let costs = Costs::new(model, factors, limits)?;
         let trail = (limits.memory / TRAIL_SHARE).clamp(MIN_TRAIL, MAX_TRAIL);
         let row = 8 * (2 * model.n_categories() + costs.n_messages) as u64 + trail;
-        let account = Account::new(limits.memory);
-        account.reserve(costs.bytes as u64);
+        // Below the free memory a search is never refused, so it keeps nothing from other engines either.
+        let is_limited = limits.memory as f64 > FREE_MEMORY;
+        account.reserve(costs.bytes as u64, if is_limited { row } else { 0 });
         Ok(Self {
             costs,
             factors: Arc::clone(factors),
             loopy: OnceLock::new(),
+            loopy_account: account.set_aside(LOOPY_SHARE),
             typical: Typical::new(model),
             limits: search,
             trail: trail as usize / size_of::<f64>(),
@@ -211,11 +218,14 @@ impl BranchAndBound {
         RankedAssignments::new(best, end)
     }
 
-    fn loopy(&self) -> Option<&Loopy> {
+    fn loopy(&self) -> Option<&(Loopy, Pool<()>)> {
         let compile = || {
             // A first solution need not be good, so there is no second run with more damping.
             let settings = LoopySettings { retry: false, ..LoopySettings::default() };
-            Loopy::new(&self.model().without_typical(), &self.factors, settings).ok()
+            let loopy = Loopy::new(&self.model().without_typical(), &self.factors, settings).ok()?;
+            loopy.reserve(&self.loopy_account, 1).ok()?;
+            let pool = self.loopy_account.pool(loopy.messages_bytes());
+            Some((loopy, pool))
         };
         self.loopy.get_or_init(compile).as_ref()
     }
@@ -240,7 +250,8 @@ impl Guess for Guesser<'_> {
             return None;
         }
         bound.budget.spend(LOOPY_WORK * bound.costs.n_messages as u64);
-        self.engine.loopy()?.guess(self.row)
+        let (loopy, pool) = self.engine.loopy()?;
+        pool.with(|| (), |()| loopy.guess(self.row))
     }
 
     fn possible(&self, bound: &mut Bound<'_>) -> Possible {

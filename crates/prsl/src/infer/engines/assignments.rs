@@ -1,7 +1,5 @@
 //! Most probable assignments by the engine that was chosen.
 
-use std::sync::OnceLock;
-
 use super::{
     EngineChoice, Engines, MAX_WORK, enumeration_reason, enumeration_work, fits, loopy_reason, loopy_work,
     refusal,
@@ -56,9 +54,8 @@ enum Kind {
 #[derive(Debug)]
 struct Search {
     search: BranchAndBound,
-    plan: Option<MaxProductPlan>,
-    /// Compiled when a row first needs it; `None` if it does not fit the memory.
-    tree: OnceLock<Option<MaxProductTree>>,
+    /// `None` if it is too expensive.
+    tree: Option<MaxProductTree>,
 }
 
 impl AssignmentEngine {
@@ -165,7 +162,7 @@ fn automatic(engines: &Engines) -> Result<(Kind, String)> {
     let limits = engines.settings.limits;
     let plan = MaxProductPlan::new(engines.factors(), limits);
     let tree = plan.as_ref().map_err(Error::clone).and_then(|plan| match plan.cost().multiply_adds {
-        work if work <= MAX_TREE_WORK => plan.tree().map(Some),
+        work if work <= MAX_TREE_WORK => plan.tree(engines.account()).map(Some),
         _ => Ok(None),
     });
     let why = match (tree, &plan) {
@@ -177,14 +174,17 @@ fn automatic(engines: &Engines) -> Result<(Kind, String)> {
         (_, Err(error)) => refusal(error)?,
         (Err(error), _) => refusal(&error)?,
     };
-    match BranchAndBound::new(engines.model(), engines.factors(), limits, engines.settings.search) {
+    match BranchAndBound::new(engines.model(), engines.factors(), engines.account(), engines.settings.search)
+    {
         Ok(search) => {
-            let search = Search { search, plan: plan.ok(), tree: OnceLock::new() };
+            let plan = plan.ok().filter(|plan| plan.cost().multiply_adds <= MAX_WORK);
+            let tree = plan.and_then(|plan| plan.tree(engines.account()).ok());
+            let search = Search { search, tree };
             Ok((Kind::Search(Box::new(search)), format!("branch and bound: {why}")))
         }
         // Branch and bound needs too much memory, so a slow junction tree is better than an error.
         Err(refused @ Error::TooCostly { .. }) => {
-            let tree = plan.and_then(|plan| plan.tree()).map_err(|_| refused)?;
+            let tree = plan.and_then(|plan| plan.tree(engines.account())).map_err(|_| refused)?;
             let reason = fits(tree.cost(), limits);
             Ok((Kind::Tree(Box::new(tree)), reason))
         }
@@ -229,8 +229,7 @@ impl Search {
     /// The tree, if the `n` best assignments of a row take at most [`MAX_WORK`] multiply-adds.
     fn tree(&self, n: usize) -> Option<&MaxProductTree> {
         let n_sweeps = MaxProductTree::sweeps(n);
-        let plan = self.plan.as_ref().filter(|plan| plan.cost().multiply_adds * n_sweeps <= MAX_WORK)?;
-        self.tree.get_or_init(|| plan.tree().ok()).as_ref()
+        self.tree.as_ref().filter(|tree| tree.cost().multiply_adds * n_sweeps <= MAX_WORK)
     }
 }
 

@@ -14,6 +14,7 @@ pub use marginals::MarginalEngine;
 pub(crate) use marginals::reason as marginal_reason;
 pub use sampler::Sampler;
 
+use super::account::Account;
 use super::branch_and_bound::SearchLimits;
 use super::factor::Factors;
 use super::junction_tree::{JunctionTree, JunctionTreePlan};
@@ -69,11 +70,15 @@ pub struct EngineSettings {
 }
 
 /// Compiles the engines of a model, by name or automatically; see the [module](crate::infer).
+///
+/// The memory limit holds for all engines together that one value compiles. An engine that does not fit beside those
+/// before it is refused, or replaced by a smaller one, as with a smaller limit.
 pub struct Engines {
     model: Model,
     choice: EngineChoice,
     settings: EngineSettings,
     factors: OnceLock<Arc<Factors>>,
+    account: OnceLock<Arc<Account>>,
 }
 
 impl fmt::Debug for Engines {
@@ -87,7 +92,7 @@ impl Engines {
     /// The automatic choice with default settings.
     pub fn new(model: &Model) -> Self {
         let (choice, settings) = (EngineChoice::default(), EngineSettings::default());
-        Self { model: model.clone(), choice, settings, factors: OnceLock::new() }
+        Self { model: model.clone(), choice, settings, factors: OnceLock::new(), account: OnceLock::new() }
     }
 
     /// Sets the engine to use.
@@ -97,12 +102,18 @@ impl Engines {
 
     /// Sets all limits and settings.
     pub fn with_settings(self, settings: EngineSettings) -> Self {
-        Self { settings, ..self }
+        Self { settings, account: OnceLock::new(), ..self }
     }
 
     /// Sets the limits of compiled engines.
     pub fn with_limits(self, limits: Limits) -> Self {
-        Self { settings: EngineSettings { limits, ..self.settings }, ..self }
+        let settings = EngineSettings { limits, ..self.settings };
+        self.with_settings(settings)
+    }
+
+    /// The engine to use.
+    pub fn choice(&self) -> EngineChoice {
+        self.choice
     }
 
     /// The model that engines are compiled from.
@@ -136,16 +147,36 @@ impl Engines {
         self.factors.get_or_init(|| Arc::new(Factors::new(&self.model)))
     }
 
+    /// The memory of all engines.
+    fn account(&self) -> &Arc<Account> {
+        self.account.get_or_init(|| Account::new(self.settings.limits.memory))
+    }
+
     /// Compiles the junction tree. Returns an error if it exceeds the limits.
     pub(crate) fn tree(&self) -> Result<JunctionTree> {
-        JunctionTreePlan::new(self.factors(), self.settings.limits)?.tree()
+        JunctionTreePlan::new(self.factors(), self.settings.limits)?.tree(self.account())
+    }
+
+    /// Compiles the junction tree if a row takes at most [`MAX_WORK`] multiply-adds and its plan without signs fits.
+    pub(crate) fn careful_tree(&self) -> Result<Option<Box<JunctionTree>>> {
+        Ok(match self.affordable_tree(MAX_WORK)? {
+            Affordable::Yes(tree) if tree.is_careful() => Some(tree),
+            _ => None,
+        })
     }
 
     /// Compiles loopy propagation.
     fn loopy(&self) -> Result<Box<Loopy>> {
         let loopy = Loopy::new(&self.model, self.factors(), self.settings.loopy)?;
-        loopy.check_memory(self.settings.limits, rayon::current_num_threads())?;
+        loopy.reserve(self.account(), rayon::current_num_threads())?;
         Ok(Box::new(loopy))
+    }
+
+    /// Compiles loopy propagation, with memory for a second engine of the same size.
+    pub(crate) fn two_loopy(&self) -> Result<Box<Loopy>> {
+        let loopy = self.loopy()?;
+        loopy.reserve(self.account(), 1)?;
+        Ok(loopy)
     }
 
     /// Compiles the junction tree if a row takes at most `max_work` multiply-adds.
@@ -154,7 +185,7 @@ impl Engines {
         plan.check()?;
         match plan.cost() {
             cost if cost.multiply_adds > max_work => Ok(Affordable::No(cost)),
-            _ => Ok(Affordable::Yes(Box::new(plan.tree()?))),
+            _ => Ok(Affordable::Yes(Box::new(plan.tree(self.account())?))),
         }
     }
 }

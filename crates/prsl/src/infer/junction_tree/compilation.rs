@@ -9,7 +9,7 @@ use super::search::{Best, Ceiling, search};
 use crate::error::{Error, Result};
 use crate::infer::account::Account;
 use crate::infer::factor::{Factor, Factors, Shape};
-use crate::infer::limits::{Cost, Limits, bytes_above, quantity};
+use crate::infer::limits::{Cost, Limits, bytes, bytes_above, quantity};
 use crate::infer::semiring::{Aim, Semiring};
 use crate::rule::RuleId;
 
@@ -22,6 +22,18 @@ const MAX_ENTRIES: f64 = u32::MAX as f64;
 /// A rule is watched for lost digits if its weight when silent is less than this share of its weight when fired. Such
 /// a rule alone can cancel nearly all of Z.
 const NEARLY_HARD: f64 = 0.01;
+
+/// Adds to a refusal that other engines take a part of the memory, if the engine alone would fit.
+fn beside(refused: Error, account: &Account, needed: f64) -> Error {
+    match refused {
+        Error::TooCostly { what, needed: told, limit, advice } if needed <= account.limit() as f64 => {
+            let others = bytes(account.reserved() as f64);
+            let limit = format!("{limit}, of which other engines take {others}");
+            Error::TooCostly { what, needed: told, limit, advice }
+        }
+        other => other,
+    }
+}
 
 /// A plan for the rules of a model, before its tables are laid out.
 pub(crate) struct Compilation {
@@ -81,28 +93,23 @@ impl Compilation {
         !is_too_large && cost.multiply_adds <= MAX_WORK
     }
 
-    /// Lays out the tables, with a memory account of its own.
-    pub(crate) fn runner_alone<S: Semiring>(&self) -> Result<Runner<S>> {
-        self.runner(&Account::new(self.limits.memory))
-    }
-
-    /// Lays out the tables. Returns an error with the cost if the plan exceeds the limits.
-    pub(super) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
+    /// Lays out the tables. Returns an error with the cost if they do not fit the account.
+    pub(crate) fn runner<S: Semiring>(&self, account: &Arc<Account>) -> Result<Runner<S>> {
         self.check()?;
         let network = self.best.network(&self.factors)?;
-        let (mut plan, permanent) = self.fitting_plan(&network, account)?;
+        let (mut plan, [permanent, workspace]) = self.fitting_plan(&network, account)?;
         let is_nearly_hard = |&&(rule, _): &&(RuleId, usize)| {
             let [silent, fired] = self.factors.list[rule.index()].weights;
             silent < NEARLY_HARD * fired
         };
         plan.watch(&network.signed.iter().filter(is_nearly_hard).map(|&(_, variable)| variable).collect());
-        account.reserve(permanent);
+        account.reserve(permanent, workspace);
         let max_inconsistency = self.max_inconsistency(plan.cost.multiply_adds);
         Ok(Runner::new(&self.factors, network.leaves, plan, account, max_inconsistency))
     }
 
-    /// The first tree of the plan that fits the account, and the bytes that it occupies permanently.
-    fn fitting_plan(&self, network: &Network, account: &Account) -> Result<(Plan, u64)> {
+    /// The first tree of the plan that fits the account, and the bytes that it and its smallest workspace occupy.
+    fn fitting_plan(&self, network: &Network, account: &Account) -> Result<(Plan, [u64; 2])> {
         let of_leaves = network.leaves.iter().map(Leaf::bytes).sum::<u64>();
         let mut refused = None;
         for outline in self.best.outlines().filter(|outline| self.may_fit(&outline.cost)) {
@@ -111,11 +118,12 @@ impl Compilation {
             let workspace = plan.workspace_bytes(self.factors.list.len(), 1);
             plan.cost.bytes = (permanent + workspace) as f64;
             if account.fits(permanent, workspace) {
-                return Ok((plan, permanent));
+                return Ok((plan, [permanent, workspace]));
             }
             refused = refused.or(Some(plan.cost));
         }
-        Err(self.too_costly(refused.unwrap_or(self.best.outline.cost)))
+        let refused = refused.unwrap_or(self.best.outline.cost);
+        Err(beside(self.too_costly(refused), account, refused.bytes))
     }
 
     /// The largest relative difference between sums that must be equal, for a plan of this many multiply-adds per row.

@@ -84,9 +84,13 @@ pub struct JunctionTree {
     walk: OnceLock<Walk>,
     /// Decides whether a row that lost all digits is possible. Compiled on first use; `None` if it is too costly.
     search: OnceLock<Option<Box<BranchAndBound>>>,
+    /// Memory that is set aside for it.
+    search_account: Arc<Account>,
     factors: Arc<Factors>,
-    limits: Limits,
 }
+
+/// One part in `SEARCH_SHARE` of the memory is set aside for branch and bound on imprecise rows.
+const SEARCH_SHARE: u64 = 4;
 
 /// A plan for [`JunctionTree`]. Its cost is known, but its tables are not laid out yet.
 pub(crate) struct JunctionTreePlan {
@@ -115,16 +119,16 @@ impl JunctionTreePlan {
         self.compilation.check()
     }
 
-    /// Lays out the tables, with signs and without.
-    pub(crate) fn tree(self) -> Result<JunctionTree> {
+    /// Lays out the tables, with signs and without. Returns an error with the cost if they do not fit the account.
+    pub(crate) fn tree(self, account: &Arc<Account>) -> Result<JunctionTree> {
         let Self { factors, compilation, limits } = self;
-        let account = Account::new(limits.memory);
-        let runner = compilation.runner(&account)?;
+        let runner = compilation.runner(account)?;
         let (quick, careful) = if compilation.is_signed() {
             // The same plan without signs is tried first. If it exceeds the limits, another plan may fit.
-            let careful = compilation.without_signs()?.runner(&account).or_else(|_| {
+            let same = compilation.without_signs().and_then(|compilation| compilation.runner(account));
+            let careful = same.or_else(|_| {
                 Compilation::new(&factors, Aim::Sum, Split::Or, limits)
-                    .and_then(|compilation| compilation.runner(&account))
+                    .and_then(|compilation| compilation.runner(account))
             });
             (Some(runner), careful)
         } else {
@@ -132,7 +136,9 @@ impl JunctionTreePlan {
         };
         let (typical, excluded) = (Typical::new(&factors.model), OnceLock::new());
         let (walk, search) = (OnceLock::new(), OnceLock::new());
-        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, factors, limits })
+        let search_account =
+            if careful.is_ok() { Account::new(limits.memory) } else { account.set_aside(SEARCH_SHARE) };
+        Ok(JunctionTree { quick, careful, typical, excluded, walk, search, search_account, factors })
     }
 }
 
@@ -168,7 +174,7 @@ impl JunctionTree {
 
     /// Compiles within these limits. Returns an error with the cost if the plan exceeds them.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree()
+        JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree(&Account::new(limits.memory))
     }
 
     /// The model that it was compiled from.
@@ -327,7 +333,7 @@ impl JunctionTree {
     fn search(&self) -> Option<&BranchAndBound> {
         let compile = || {
             let rules = self.model().without_typical();
-            BranchAndBound::new(&rules, &self.factors, self.limits, SearchLimits::default())
+            BranchAndBound::new(&rules, &self.factors, &self.search_account, SearchLimits::default())
                 .ok()
                 .map(Box::new)
         };

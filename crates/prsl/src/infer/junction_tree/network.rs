@@ -1,6 +1,7 @@
 //! The model as a network of variables and small tables. The search orders its variables; the plan contracts its
 //! tables.
 
+use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::infer::limits::quantity;
@@ -109,7 +110,7 @@ impl Factors {
         }
         match forms[..] {
             [] => Err(Error::TooCostly {
-                what: format!("{} under rule `{}`", aim.query(), self.model.rule_name(factor.rule)),
+                what: format!("{} under rule {}", aim.query(), quoted(self.model.rule_name(factor.rule))),
                 needed: format!("a table of {} entries", quantity(factor.table_size)),
                 limit: format!("{} entries", quantity(MAX_TABLE)),
                 advice: "give the rule fewer labels, or ask for marginals".to_owned(),

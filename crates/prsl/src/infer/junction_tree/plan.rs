@@ -4,6 +4,7 @@
 //! contractions. Its tables are the messages of a junction tree; clique tables are never stored. The forward pass gives
 //! Z. The backward pass gives the derivative of Z in every table, and from these all marginals.
 
+mod bits;
 mod loops;
 mod outline;
 

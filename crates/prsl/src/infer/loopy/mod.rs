@@ -12,14 +12,16 @@ use std::fmt;
 use crate::assignment::Assignment;
 use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
+use crate::infer::account::Account;
 use crate::infer::factor::Factors;
-use crate::infer::limits::{FREE_MEMORY, Limits, bytes_above};
+use crate::infer::limits::{FREE_MEMORY, bytes_above};
 use crate::infer::semiring::{Aim, MaxProduct, SumProduct};
 use crate::infer::typical::Typical;
 use crate::label::LabelId;
-use crate::logic::impossible;
+use crate::logic::{conflict, impossible, named};
 use crate::model::Model;
 use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, RankedAssignments, SearchEnd, Stopped};
+use crate::rule::RuleId;
 use run::{Answer, Propagation, Want};
 
 /// The order in which rules send their messages.
@@ -197,20 +199,28 @@ impl Loopy {
         })
     }
 
-    /// Refuses an engine whose graphs and messages on this number of threads take more memory than the limits allow.
-    pub(crate) fn check_memory(&self, limits: Limits, n_threads: usize) -> Result<()> {
-        let ([sum, sum_messages], [max, max_messages]) = (self.sum.bytes(), self.max.bytes());
-        let needed = (sum + max) as f64 + (n_threads * sum_messages.max(max_messages)) as f64;
-        if needed <= FREE_MEMORY.max(limits.memory as f64) {
+    /// Reserves the memory of its graphs. Returns an error with the memory needed if the account has less left for them and
+    /// for the messages of this number of threads. Less than 16 MiB are never refused.
+    pub(crate) fn reserve(&self, account: &Account, n_threads: usize) -> Result<()> {
+        let graphs = self.sum.bytes()[0] + self.max.bytes()[0];
+        let messages = n_threads as u64 * self.messages_bytes();
+        let needed = graphs as f64 + messages as f64;
+        if needed <= FREE_MEMORY || account.fits(graphs as u64, messages) {
+            account.reserve(graphs as u64, if needed <= FREE_MEMORY { 0 } else { messages });
             return Ok(());
         }
-        let [needed, limit] = bytes_above(needed, limits.memory as f64);
+        let [needed, limit] = bytes_above(needed, account.left() as f64);
         Err(Error::TooCostly {
             what: "loopy propagation".to_owned(),
             needed: format!("{needed} on {n_threads} threads"),
             limit,
             advice: "raise the memory limit, or use fewer threads".to_owned(),
         })
+    }
+
+    /// Bytes of the messages of one thread.
+    pub(crate) fn messages_bytes(&self) -> u64 {
+        self.sum.bytes()[1].max(self.max.bytes()[1]) as u64
     }
 
     /// The model that it was compiled from.
@@ -227,7 +237,12 @@ impl Loopy {
     ///
     /// An error means that the row is impossible, with proof. Propagation does not detect every contradiction.
     pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
-        let row = &instance.values(&self.model)?[..];
+        let row = instance.values(&self.model)?;
+        self.infer_row_or_conflict(&row).map_err(|rules| named(&self.model, rules))
+    }
+
+    /// The posterior of a row, or the rules in conflict if it is impossible.
+    pub(crate) fn infer_row_or_conflict(&self, row: &[f64]) -> Result<Posterior, Vec<RuleId>> {
         let answer = self.possible(row, Want::Marginals)?;
         let stopped = answer.stopped;
         let (log_evidence, marginals) = self.finished(row, answer);
@@ -241,14 +256,19 @@ impl Loopy {
     /// It is computed from cavity messages, as if the rule's labels were independent without the rule. On trees it is
     /// exact. Typical combinations are ignored.
     pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
-        Ok(self.possible(&instance.values(&self.model)?, Want::Agreement)?.agreement)
+        self.agreement_of(&instance.values(&self.model)?)
     }
 
-    /// The answer to one row, or an error if it is impossible.
-    fn possible(&self, row: &[f64], want: Want) -> Result<Answer> {
+    pub(crate) fn agreement_of(&self, row: &[f64]) -> Result<Vec<f64>> {
+        let answer = self.possible(row, Want::Agreement).map_err(|rules| named(&self.model, rules))?;
+        Ok(answer.agreement)
+    }
+
+    /// The answer to one row, or the rules in conflict if it is impossible.
+    fn possible(&self, row: &[f64], want: Want) -> Result<Answer, Vec<RuleId>> {
         let answer = self.sum.one(row, want);
         if answer.log_evidence == f64::NEG_INFINITY {
-            return Err(impossible(&self.model, row));
+            return Err(conflict(&self.model, row));
         }
         Ok(answer)
     }

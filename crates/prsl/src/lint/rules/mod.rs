@@ -5,7 +5,7 @@ mod duplicates;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::diagnostic::shortened;
+use crate::diagnostic::{quoted, shortened};
 use crate::label::{CategoryId, LabelId};
 use crate::lint::report::Report;
 use crate::lint::table::Table;
@@ -216,7 +216,7 @@ impl<'d> Check<'_, 'd> {
             if !self.logic.knows(rule) {
                 let message =
                     format!("rule {} is too large to be compared with the others", self.report.quoted(rule));
-                let finding = self.report.add_rule(Severity::Note, "not-checked", rule, message);
+                let finding = self.report.add_rule(Severity::Warning, "not-checked", rule, message);
                 finding.help = Some("split it into several rules".to_owned());
             }
         }
@@ -247,15 +247,14 @@ pub(super) fn report_impossible(
     rules: &[RuleId],
 ) {
     let declared = report.model().label(label);
-    let names: Vec<_> =
-        categories.iter().map(|&category| format!("`{}`", declared.category(category))).collect();
+    let names: Vec<_> = categories.iter().map(|&category| quoted(declared.category(category))).collect();
     let (noun, verb) = if names.len() == 1 { ("category", "is") } else { ("categories", "are") };
     let (listed, exclude) = (report.listed(rules), if rules.len() == 1 { "excludes" } else { "exclude" });
     let pronoun = if names.len() == 1 { "it" } else { "them" };
     let message = format!(
-        "{noun} {} of label `{}` {verb} impossible: {listed} {exclude} {pronoun}",
+        "{noun} {} of label {} {verb} impossible: {listed} {exclude} {pronoun}",
         shortened(&names.join(", ")),
-        declared.name()
+        quoted(declared.name())
     );
     let related = places(report, rules);
     let span = report.document().label_span(label);

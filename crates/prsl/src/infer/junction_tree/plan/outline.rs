@@ -7,6 +7,8 @@ use std::ops::Range;
 use super::super::network::{Kind, Network, Source, Variable};
 use super::super::order::Order;
 use super::Cost;
+use super::bits::Bits;
+use crate::infer::semiring::wide;
 
 /// The tables and joins of a plan, without offsets.
 #[derive(Clone)]
@@ -119,7 +121,7 @@ impl Outline {
     /// Adds a table. Its variables are those in the list from `start`.
     fn add(&mut self, start: usize, size: f64, fixed: bool, users: &mut Users) -> usize {
         let variables = start..self.variables.len();
-        self.variables[variables.clone()].iter().for_each(|&v| users.add(v, self.tables.len()));
+        users.add(&self.variables[start..], self.tables.len());
         self.tables.push(OutlineTable { variables, size, fixed });
         self.tables.len() - 1
     }
@@ -139,16 +141,18 @@ impl Outline {
         users.collect(variable, bucket);
         let by_size = |outline: &Self, table: usize| Reverse((outline.tables[table].size.to_bits(), table));
         let mut larger = BinaryHeap::new();
+        if bucket.len() > N_COMPARED {
+            larger.extend(bucket.drain(..).map(|table| by_size(self, table)));
+        }
         while users.counts[variable] > 1 {
-            if bucket.len() > N_COMPARED {
-                larger.extend(bucket.drain(..).map(|table| by_size(self, table)));
-            }
             while bucket.len() < N_COMPARED
-                && let Some(Reverse((_, table))) = larger.pop()
+                && let Some(smallest) = larger.pop()
             {
-                bucket.push(table);
+                // Ascending: the table of the last join may be smaller than those in the bucket.
+                let place = bucket.partition_point(|&table| by_size(self, table) > smallest);
+                bucket.insert(place, smallest.0.1);
             }
-            let (a, b) = self.cheapest_pair(network, bucket, users);
+            let (a, b) = wide!(self.cheapest_pair(network, bucket, users));
             let joined = self.join(network, a, b, users);
             if self.cost.price() > limit {
                 return false;
@@ -158,9 +162,7 @@ impl Outline {
                 // If there are more tables than are compared, the result is sorted among them by its size.
                 match larger.is_empty() {
                     true => bucket.push(joined),
-                    false => {
-                        larger.extend(bucket.drain(..).chain([joined]).map(|table| by_size(self, table)))
-                    }
+                    false => larger.push(by_size(self, joined)),
                 }
             }
         }
@@ -168,15 +170,22 @@ impl Outline {
     }
 
     /// The two tables whose join has the smallest result, and the least work among equals.
+    #[inline(always)]
     fn cheapest_pair(&mut self, network: &Network, bucket: &[usize], users: &Users) -> (usize, usize) {
         let mut best = ((f64::INFINITY, f64::INFINITY), (bucket[0], bucket[1]));
         for (index, &a) in bucket.iter().enumerate() {
             for &b in &bucket[index + 1..] {
-                let joined = self.joined(network, a, b, users, |_| {});
+                let price = match &users.bits {
+                    Some(bits) => bits.joined(a, b),
+                    None => {
+                        let joined = self.joined(network, a, b, users, |_| {});
+                        (joined.size, joined.work)
+                    }
+                };
                 self.work +=
                     5.0 * (self.tables[a].variables.len() + self.tables[b].variables.len() + 2) as f64;
-                if (joined.size, joined.work) < best.0 {
-                    best = ((joined.size, joined.work), (a, b));
+                if price < best.0 {
+                    best = (price, (a, b));
                 }
             }
         }
@@ -267,6 +276,8 @@ struct Users {
     /// Number of tables of each variable that are not joined yet.
     counts: Vec<u32>,
     is_joined: Vec<bool>,
+    /// The variables of each table as bits, unless there are too many.
+    bits: Option<Bits>,
 }
 
 const NO_LINK: u32 = u32::MAX;
@@ -279,18 +290,28 @@ impl Users {
             links: Vec::with_capacity(4 * n_leaves),
             counts: vec![0; n_variables],
             is_joined: vec![false; 2 * n_leaves],
+            bits: Bits::new(network),
         }
     }
 
-    fn add(&mut self, variable: u32, table: usize) {
-        self.links.push((table as u32, self.last[variable as usize]));
-        self.last[variable as usize] = self.links.len() as u32 - 1;
-        self.counts[variable as usize] += 1;
+    /// Adds a table with its variables.
+    fn add(&mut self, variables: &[u32], table: usize) {
+        for &variable in variables {
+            self.links.push((table as u32, self.last[variable as usize]));
+            self.last[variable as usize] = self.links.len() as u32 - 1;
+            self.counts[variable as usize] += 1;
+        }
+        if let Some(bits) = &mut self.bits {
+            bits.add(variables, &self.counts);
+        }
     }
 
     fn remove(&mut self, table: usize, variables: &[u32]) {
         self.is_joined[table] = true;
         variables.iter().for_each(|&variable| self.counts[variable as usize] -= 1);
+        if let Some(bits) = &mut self.bits {
+            bits.count(variables, &self.counts);
+        }
     }
 
     /// Collects the tables of a variable that are not joined yet, ascending.
@@ -305,5 +326,35 @@ impl Users {
             link = before;
         }
         tables.reverse();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::network::{Filled, Form, Split};
+    use super::super::super::order::{Graph, HEURISTICS};
+    use super::*;
+    use crate::infer::factor::Factors;
+    use crate::simulate::Simulation;
+
+    #[test]
+    fn joins_have_the_same_price_by_bits_and_by_lists() {
+        for (seed, split) in [(1, Split::Signed), (2, Split::Or)] {
+            let simulation = Simulation { n_labels: 30, n_rules: 60, n_rows: 1, seed };
+            let factors = Factors::new(&simulation.draw().expect("a model").0);
+            let network = factors.network(&[Form::Decomposed; 60], split, Filled::No).expect("a network");
+            let order = Graph::new(&network).eliminate(HEURISTICS[0], 0.0, 0, f64::INFINITY, &mut 0.0);
+            let joins = Outline::new(&network, &order.expect("an order"), f64::INFINITY, &mut 0.0);
+            let (mut outline, mut users) = Outline::of_leaves(&network);
+            for (a, b) in joins.expect("nothing is above infinity").joins {
+                for other in (0..outline.tables.len()).filter(|&other| other != a && !users.is_joined[other])
+                {
+                    let joined = outline.joined(&network, a, other, &users, |_| {});
+                    let bits = users.bits.as_ref().expect("few variables").joined(a, other);
+                    assert_eq!(bits, (joined.size, joined.work));
+                }
+                outline.join(&network, a, b, &mut users);
+            }
+        }
     }
 }

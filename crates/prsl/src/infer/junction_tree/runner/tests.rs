@@ -19,7 +19,7 @@ fn a_row_has_the_same_bits_in_one_four_and_eight_lanes() {
             let compilation =
                 Compilation::new(&Arc::new(Factors::new(&model)), Aim::Sum, split, Limits::default())
                     .expect("a plan");
-            let runner: Runner<SumProduct> = compilation.runner_alone().expect("it fits");
+            let runner: Runner<SumProduct> = compilation.runner(&Account::new(1 << 30)).expect("it fits");
             let bits = |_: &[f64], answer: Option<Answer>| {
                 let numbers = |answer: Answer| answer.masses.into_iter().chain([answer.log_total]);
                 answer.map(|answer| numbers(answer).map(f64::to_bits).collect::<Vec<u64>>())
@@ -38,7 +38,7 @@ fn reconfigured_plans_agree_with_enumeration() {
         let compilation =
             Compilation::new(&Arc::new(Factors::new(&model)), Aim::Sum, Split::Or, Limits::default())
                 .expect("a plan");
-        let runner: Runner<SumProduct> = compilation.runner_alone().expect("it fits");
+        let runner: Runner<SumProduct> = compilation.runner(&Account::new(1 << 30)).expect("it fits");
         let (tree, oracle) =
             (JunctionTree::compile(&model).expect("a tree"), Enumeration::compile(&model).expect("small"));
         for row in (0..rows.n_rows()).map(|row| rows.row(row)) {
