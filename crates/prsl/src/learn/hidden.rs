@@ -71,6 +71,7 @@ fn belief(model: &Model, rows: &BeliefMatrix, row: usize, label: LabelId) -> Opt
 mod tests {
     use super::*;
     use crate::belief::Normalize;
+    use crate::truth::Truth;
 
     #[test]
     fn truths_are_drawn_from_what_classifiers_say() {
@@ -85,7 +86,8 @@ mod tests {
             let cells = [vec![Some(0.3), None], hidden.to_vec(), vec![None; 2]].concat();
             beliefs.push(&cells, Normalize::Never).unwrap();
         }
-        let examples = Examples::new(beliefs, vec![vec![Some(0), None, None]; 3000]).unwrap();
+        let examples =
+            Examples::new(beliefs, vec![Truth::from_indices([Some(0), None, None]); 3000]).unwrap();
         let drawn = Hidden::new(&model, &examples).draw(&examples, 1).unwrap();
         let hidden = LabelId::new(1);
         let mut counts = [0usize; 3];
