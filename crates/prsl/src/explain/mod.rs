@@ -1,4 +1,15 @@
-//! Explanations of answers: the effect of each rule on each category.
+//! Explanations of answers: the posterior with and without each rule.
+//!
+//! [`Explainer::explain`] returns an [`Explanation`] of one instance:
+//!
+//! | part | content |
+//! |---|---|
+//! | [`LabelExplanation`] | the belief and the posterior of every category of a label |
+//! | [`RuleExplanation`] | the agreement of a rule, whether it is in conflict, and its effect on each label |
+//! | [`Influence`], [`Change`] | the posterior of a category with and without a rule |
+//! | [`NamedAssignment`] | the most probable assignment, and the second most probable one |
+//!
+//! The text form is for people, and [`Explanation::to_json`] for programs.
 
 mod assignment;
 mod display;

@@ -155,7 +155,8 @@ impl Change {
     }
 }
 
-/// Explains one rule by the marginals with and without it. `excludes` is whether it is in the conflict of an impossible row.
+/// Explains one rule by the marginals with and without it. `excludes` is whether it is in the conflict of an impossible
+/// row.
 pub(super) fn explain_rule(
     model: &Model,
     id: RuleId,

@@ -81,8 +81,8 @@ impl Enumeration {
         Ok(Posterior { model, marginals, log_evidence, engine, stopped: Stopped::Exact })
     }
 
-    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence), which is Z
-    /// divided by Z without the rule. Typical combinations are ignored.
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence), which is
+    /// Z divided by Z without the rule. Typical combinations are ignored.
     pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
         let row = &instance.values(&self.model)?[..];
         let log_sum = log_sum_exp(&self.log_weights_of_rules(row, None));

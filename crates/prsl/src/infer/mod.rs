@@ -1,5 +1,7 @@
 //! Inference engines. A model is compiled once, and then answers any number of rows.
 //!
+//! Exact inference, as in section 3.5 of the paper, is [`JunctionTree`]. [`Engines`] chooses an engine by its cost.
+//!
 //! | engine | answers | exact |
 //! |---|---|---|
 //! | [`JunctionTree`] | marginals, ln Z, samples | yes |

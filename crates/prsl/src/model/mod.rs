@@ -1,4 +1,8 @@
-//! The model: labels, rules, typical combinations, and what its author expects of them.
+//! The model: labels, rules, typical combinations and expectations.
+//!
+//! [`Model::builder`](crate::Model::builder) builds a model part by part, and [`Model::parse`](crate::Model::parse)
+//! reads the text format. This module has the parts that are rarely named: the nodes of a formula, the inhibitions of a
+//! noisy-or, combinations and expectations.
 
 mod builder;
 mod check;
@@ -204,9 +208,9 @@ impl Model {
         (0..self.parts.rules.len()).map(RuleId::new)
     }
 
-    /// What messages call a rule: its name, or its text if it has none, cut after about a line.
+    /// The name of a rule in messages: its own name, or else its text, shortened to about one line.
     ///
-    /// [`Self::rule_text`] is never cut.
+    /// [`Self::rule_text`] is never shortened.
     pub fn rule_name(&self, id: RuleId) -> String {
         check::rule_name(self.names(), self.rule(id), id.index())
     }
@@ -259,7 +263,7 @@ impl Model {
         self.labels().iter().zip(assignment.categories()).map(pair).collect::<Vec<_>>().join(", ")
     }
 
-    /// What its author expects of it: the unit tests of the model.
+    /// The expectations of the model's author, which [`lint::check`](crate::lint::check) tests.
     pub fn expectations(&self) -> &[Expectation] {
         &self.parts.expectations
     }
@@ -278,7 +282,8 @@ impl Model {
         self.edit().retain_rules(|_| false).remove_typical().build()
     }
 
-    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is impossible.
+    /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is
+    /// impossible.
     pub(crate) fn log_weight_at(&self, row: &[f64], assignment: &[usize]) -> f64 {
         self.log_weight_of_rules(row, assignment) + self.log_typical(assignment)
     }

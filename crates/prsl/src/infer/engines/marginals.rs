@@ -121,8 +121,8 @@ impl MarginalEngine {
         }
     }
 
-    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is small
-    /// if the evidence and the other rules contradict the rule. Typical combinations are ignored.
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is
+    /// small if the evidence and the other rules contradict the rule. Typical combinations are ignored.
     ///
     /// ```
     /// use prsl::{Engines, Evidence, Model};

@@ -135,8 +135,8 @@ impl JunctionTreePlan {
     }
 }
 
-/// Smallest ratio of posterior to belief that a plan with signs may report. A smaller marginal may be a rounding error:
-/// about 1e4 times the machine epsilon.
+/// Smallest ratio of posterior to belief that a plan with signs may report. Smaller marginals may be rounding
+/// errors. The value is about 5,000 times the machine epsilon.
 const MIN_RATIO: f64 = 1e-12;
 
 /// Ratio of posterior to belief above which a small marginal is not trusted either. The terms of such a category are
@@ -228,8 +228,8 @@ impl JunctionTree {
         })
     }
 
-    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is small
-    /// if the evidence and the other rules contradict the rule. Typical combinations are ignored.
+    /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is
+    /// small if the evidence and the other rules contradict the rule. Typical combinations are ignored.
     ///
     /// One pass computes the agreement of all rules. [`Explainer`](crate::Explainer) marks the rules in conflict.
     pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {

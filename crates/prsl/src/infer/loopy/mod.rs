@@ -235,7 +235,8 @@ impl Loopy {
         Ok(Posterior { model, marginals, log_evidence, engine, stopped })
     }
 
-    /// The approximate agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence).
+    /// The approximate agreement of every rule, in the order of the rules: P(rule holds | all other rules hold,
+    /// evidence).
     ///
     /// It is computed from cavity messages, as if the rule's labels were independent without the rule. On trees it is
     /// exact. Typical combinations are ignored.
