@@ -28,13 +28,13 @@ pub struct Predictions<'a> {
 ///
 /// ```
 /// use prsl::metrics::{Bootstrap, Evaluation, Metric};
-/// use prsl::{BeliefMatrix, Evidence, Model};
+/// use prsl::{BeliefMatrix, Evidence, Model, Truth};
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
 /// let mut rows = BeliefMatrix::new(&model);
 /// rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
 /// rows.push_evidence(&Evidence::new().belief("weather", [0.8, 0.2]).belief("ground", [0.7, 0.3]))?;
-/// let truths = [vec![Some(1), Some(1)], vec![Some(0), None]]; // rain and wet; sun and who knows
+/// let truths = [[Some(1), Some(1)], [Some(0), None]].map(Truth::from_indices); // rain and wet; sun and unknown
 /// let evaluation = Evaluation::of(&model, &rows, &truths)?;
 /// assert_eq!(evaluation.scores().get(Metric::JointAccuracy), Some(1.0));
 /// let alone = Evaluation::of(&model.without_rules()?, &rows, &truths)?;

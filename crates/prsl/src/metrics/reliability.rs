@@ -25,12 +25,13 @@ impl Evaluation {
     ///
     /// ```
     /// use prsl::metrics::Evaluation;
-    /// use prsl::{BeliefMatrix, Evidence, Model};
+    /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
     ///
     /// let model = Model::parse("label fire\nlabel smoke")?;
     /// let mut rows = BeliefMatrix::new(&model);
     /// rows.push_evidence(&Evidence::new().belief("fire", [0.9]).belief("smoke", [0.8]))?;
-    /// let reliability = Evaluation::of(&model, &rows, &[vec![Some(0), Some(1)]])?.reliability(5);
+    /// let truth = Truth::from_indices([Some(0), Some(1)]);
+    /// let reliability = Evaluation::of(&model, &rows, &[truth])?.reliability(5);
     /// assert_eq!(reliability.bins[4].count, 2);
     /// assert!((reliability.bins[4].probability - 0.85).abs() < 1e-12);
     /// assert_eq!(reliability.bins[4].frequency, 0.5);

@@ -46,7 +46,7 @@ impl Average {
 ///
 /// ```
 /// use prsl::metrics::RuleEffects;
-/// use prsl::{BeliefMatrix, Evidence, Limits, Model};
+/// use prsl::{BeliefMatrix, Evidence, Limits, Model, Truth};
 ///
 /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
 /// let mut rows = BeliefMatrix::new(&model);
@@ -55,7 +55,7 @@ impl Average {
 /// // P(wet) is 0.300 without the rule and 0.744 with it.
 /// assert_eq!(format!("{:.3}", effects.influences(&rows)?[0].mean().unwrap()), "0.444");
 /// // P(rain, wet) is 0.9 · 0.3 without the rule, and 0.9 · 0.3 · 0.95 / 0.383 with it.
-/// let gains = effects.gains(&rows, &[vec![Some(1), Some(1)]])?;
+/// let gains = effects.gains(&rows, &[Truth::from_indices([Some(1), Some(1)])])?;
 /// assert_eq!(format!("{:.3}", gains[0].mean().unwrap()), "0.908");
 /// # Ok::<(), prsl::Error>(())
 /// ```

@@ -142,8 +142,8 @@ impl JunctionTreePlan {
     }
 }
 
-/// Smallest ratio of posterior to belief that a plan with signs may report. A smaller marginal may be a rounding error:
-/// about 1e4 times the machine epsilon.
+/// Smallest ratio of posterior to belief that a plan with signs may report. Smaller marginals may be rounding
+/// errors. The value is about 5,000 times the machine epsilon.
 const MIN_RATIO: f64 = 1e-12;
 
 /// Ratio of posterior to belief above which a small marginal is not trusted either. The terms of such a category are
