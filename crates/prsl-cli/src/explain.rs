@@ -22,8 +22,8 @@ Examples:
   prsl explain warehouse.prsl beliefs.csv --row 7 --format json
   prsl explain large.prsl beliefs.csv --row 7 --engine loopy
 
-Engines: `auto` explains exactly if the junction tree fits the memory and takes at most 2e9 multiply-adds per row. Otherwise it \
-uses loopy propagation on the model with and without each rule, and the output says that it is approximate. `exact` \
+Engines: `auto` explains exactly if a junction tree or a circuit fits the memory and takes at most 2e9 multiply-adds per row. \
+Otherwise it uses loopy propagation on the model with and without each rule, and the output says that it is approximate. `exact` \
 fails if exact marginals do not fit.")]
 pub struct Arguments {
     #[command(flatten)]

@@ -142,8 +142,12 @@ pub enum QueryKind {
 pub enum EngineKind {
     /// Chosen by cost: exact if affordable
     Auto,
-    /// Exact: junction tree or branch and bound
+    /// Exact: the cheaper of junction tree and circuit; branch and bound for assignments
     Exact,
+    /// Exact by a junction tree
+    JunctionTree,
+    /// Exact by a circuit, for models with many hard rules
+    Circuit,
     /// Approximate: loopy propagation
     Loopy,
     /// Sum over all assignments, for small models only
@@ -155,6 +159,8 @@ impl From<EngineKind> for EngineChoice {
         match engine {
             EngineKind::Auto => EngineChoice::Auto,
             EngineKind::Exact => EngineChoice::Exact,
+            EngineKind::JunctionTree => EngineChoice::JunctionTree,
+            EngineKind::Circuit => EngineChoice::Circuit,
             EngineKind::Loopy => EngineChoice::Loopy,
             EngineKind::Enumeration => EngineChoice::Enumeration,
         }
@@ -252,7 +258,10 @@ impl Arguments {
     /// The advice if the requested engine is too costly.
     fn other_engine(&self) -> Option<&'static str> {
         match (self.engine, self.query) {
-            (EngineKind::Enumeration, _) => Some("`--engine exact` takes the junction tree"),
+            (EngineKind::Enumeration, _) => Some("`--engine exact` uses a junction tree or a circuit"),
+            (EngineKind::JunctionTree | EngineKind::Circuit, _) => {
+                Some("`--engine auto` chooses an engine that fits")
+            }
             (EngineKind::Exact, QueryKind::Samples) => {
                 Some("`--engine auto` draws approximate samples at any size")
             }

@@ -17,12 +17,14 @@ mod rules;
 
 use std::cmp::Reverse;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::belief::Instance;
 use crate::error::{Error, Result};
-use crate::infer::{AssignmentEngine, Cost, EngineChoice, Engines, JunctionTree, Limits, Loopy};
+use crate::infer::engines::exact::{self, Exact};
+use crate::infer::{AssignmentEngine, Cost, EngineChoice, Engines, Limits, Loopy};
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::Posterior;
@@ -66,8 +68,7 @@ pub struct Explainer {
 
 /// The engine for marginals, with and without each rule.
 enum Marginals {
-    /// Exact. One plan also answers without each rule.
-    Tree(Box<JunctionTree>),
+    Exact(Exact),
     /// Approximate. The model without a rule is compiled for each rule and row.
     Loopy(Box<Loopy>),
 }
@@ -86,15 +87,16 @@ impl Explainer {
 
     /// Compiles within these limits. Returns an error with the cost if it exceeds them.
     ///
-    /// Marginals use a junction tree, and most probable assignments the choice of [`AssignmentEngine`]. If the latter
+    /// Marginals use a junction tree or a circuit, and most probable assignments the choice of [`AssignmentEngine`]. If the latter
     /// is too costly, explanations omit these assignments and give the reason in [`Explanation::joint_refused`].
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
         Self::compile_with(&Engines::new(model).with_limits(limits).with_choice(EngineChoice::Exact))
     }
 
-    /// Compiles by the choice of these engines. [`EngineChoice::Auto`] explains exactly if a junction tree fits the limits
-    /// and takes at most 2e9 multiply-adds per row and rule, and by loopy propagation otherwise. An approximate explanation says so
-    /// ([`Explanation::approximate`]). [`EngineChoice::Enumeration`] is the same as [`EngineChoice::Exact`].
+    /// Compiles by the choice of these engines. [`EngineChoice::Auto`] explains exactly if a junction tree or a circuit
+    /// fits the limits and takes at most 2e9 multiply-adds per row and rule. Otherwise it uses loopy propagation, and the
+    /// explanation says that it is approximate ([`Explanation::approximate`]). [`EngineChoice::Enumeration`] is the
+    /// same as [`EngineChoice::Exact`].
     ///
     /// ```
     /// use prsl::infer::{EngineChoice, Engines};
@@ -113,17 +115,17 @@ impl Explainer {
         let model = engines.model();
         let marginals = match engines.choice() {
             EngineChoice::Loopy => Marginals::Loopy(engines.two_loopy()?),
-            EngineChoice::Auto => match engines.careful_tree() {
-                Ok(Some(tree)) => Marginals::Tree(tree),
-                Ok(None) | Err(Error::TooCostly { .. }) => Marginals::Loopy(engines.two_loopy()?),
-                Err(error) => return Err(error),
+            EngineChoice::Auto => match engines.affordable_exact()? {
+                exact::Choice::Engine(engine, _) if engine.is_careful() => Marginals::Exact(engine),
+                _ => Marginals::Loopy(engines.two_loopy()?),
             },
-            EngineChoice::Exact | EngineChoice::Enumeration => {
-                let tree = engines.tree()?;
-                tree.careful()?;
-                Marginals::Tree(Box::new(tree))
-            }
+            EngineChoice::JunctionTree => Marginals::Exact(Exact::Tree(Arc::new(engines.tree()?))),
+            EngineChoice::Circuit => Marginals::Exact(Exact::Circuit(engines.named_circuit()?)),
+            EngineChoice::Exact | EngineChoice::Enumeration => Marginals::Exact(engines.require_exact()?.0),
         };
+        if let Marginals::Exact(Exact::Tree(tree)) = &marginals {
+            tree.careful()?;
+        }
         let joint = match engines.assignments() {
             Ok(joint) => Ok(joint),
             Err(refused @ Error::TooCostly { .. }) => Err(refused.to_string()),
@@ -139,31 +141,30 @@ impl Explainer {
     /// The model that it was compiled from.
     pub fn model(&self) -> &Model {
         match &self.marginals {
-            Marginals::Tree(tree) => tree.model(),
+            Marginals::Exact(engine) => engine.model(),
             Marginals::Loopy(loopy) => loopy.model(),
         }
     }
 
-    /// The cost of the plan for exact marginals; `None` for loopy propagation. The plan runs once for the answer, and once
-    /// for each rule that is left out.
+    /// The cost of the junction tree; `None` for other engines. Its plan runs once for the answer, and once for each rule
+    /// that is left out.
     pub fn cost(&self) -> Option<Cost> {
         match &self.marginals {
-            Marginals::Tree(tree) => Some(tree.cost()),
-            Marginals::Loopy(_) => None,
+            Marginals::Exact(Exact::Tree(tree)) => Some(tree.cost()),
+            Marginals::Exact(Exact::Circuit(_)) | Marginals::Loopy(_) => None,
         }
     }
 
     /// Explains one instance, even if it is impossible.
     pub fn explain(&self, instance: &impl Instance) -> Result<Explanation> {
-        Ok(self.explain_row(&instance.values(self.model())?))
+        self.explain_row(&instance.values(self.model())?)
     }
 
-    fn explain_row(&self, row: &[f64]) -> Explanation {
+    fn explain_row(&self, row: &[f64]) -> Result<Explanation> {
         let model = self.model();
         let (answer, without) = match &self.marginals {
-            Marginals::Tree(tree) => {
-                let without = tree.without_each_rule_of(row).expect("it was compiled to be careful");
-                (tree.infer_row_or_conflict(row), without)
+            Marginals::Exact(engine) => {
+                (engine.infer_row_or_conflict(row), engine.without_each_rule_of(row)?)
             }
             Marginals::Loopy(loopy) => (loopy.infer_row_or_conflict(row), without_each_rule(loopy, row)),
         };
@@ -172,7 +173,7 @@ impl Explainer {
             Err(conflict) => (None, conflict),
         };
         let agreement = posterior.as_ref().and_then(|_| match &self.marginals {
-            Marginals::Tree(tree) => tree.agreement_of(row).ok(),
+            Marginals::Exact(engine) => engine.agreement_of(row).ok(),
             Marginals::Loopy(loopy) => loopy.agreement_of(row).ok(),
         });
         let rule = |rule: RuleId| {
@@ -187,7 +188,7 @@ impl Explainer {
             _ => Vec::new(),
         }
         .into_iter();
-        Explanation {
+        Ok(Explanation {
             approximate: matches!(self.marginals, Marginals::Loopy(_)),
             possible: posterior.is_some(),
             log_evidence: posterior.as_ref().map(Posterior::log_evidence),
@@ -196,7 +197,7 @@ impl Explainer {
             best: joint.next(),
             runner_up: joint.next(),
             joint_refused: self.joint.as_ref().err().cloned(),
-        }
+        })
     }
 }
 

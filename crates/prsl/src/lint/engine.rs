@@ -2,16 +2,11 @@
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::formula::Formula;
-use crate::infer::account::Account;
-use crate::infer::engines::marginal_reason;
-use crate::infer::factor::Factors;
-use crate::infer::junction_tree::JunctionTreePlan;
-use crate::infer::max_product::MaxProductPlan;
-use crate::infer::{JunctionTree, Limits, MaxProductTree};
+use crate::infer::engines::exact::{Choice, Exact};
+use crate::infer::{Engines, Limits, MaxProductTree};
 use crate::label::Label;
 use crate::model::Model;
 use crate::posterior::MostProbable;
@@ -22,13 +17,11 @@ const MAX_WORK: f64 = 5e8;
 
 pub(super) struct Engine<'m> {
     model: &'m Model,
-    limits: Limits,
-    /// The memory of all engines.
-    account: Arc<Account>,
-    sum: OnceCell<Result<JunctionTree>>,
+    engines: Engines,
+    sum: OnceCell<Result<Choice>>,
     max: OnceCell<Result<MaxProductTree>>,
-    /// A junction tree of the hard rules alone.
-    hard: OnceCell<Result<JunctionTree>>,
+    /// An engine of the hard rules alone.
+    hard: OnceCell<Result<Exact>>,
 }
 
 /// Beliefs that exclude no category.
@@ -39,14 +32,16 @@ fn uniform(model: &Model) -> Vec<f64> {
 
 impl<'m> Engine<'m> {
     pub(super) fn new(model: &'m Model, limits: Limits) -> Self {
-        let account = Account::new(limits.memory);
-        Self { model, limits, account, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
+        let engines = Engines::new(model).with_limits(limits);
+        Self { model, engines, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
     }
 
     /// The chosen engine and the reason for the choice, as a sentence.
     pub(super) fn reason(&self) -> Result<String> {
-        let sum = self.sum();
-        marginal_reason(sum.as_ref().map(|sum| sum.cost()), self.limits)
+        Ok(match self.chosen()? {
+            Choice::Engine(_, reason) => reason.clone(),
+            Choice::Refused(why, _) => format!("loopy: {why}"),
+        })
     }
 
     /// The marginals of a row, one number per category in the model's order.
@@ -58,8 +53,8 @@ impl<'m> Engine<'m> {
     pub(super) fn probability(&self, row: &[f64], formula: &Formula) -> Result<f64> {
         let log_sum = self.sum()?.infer_row(row)?.log_evidence();
         let rule = Rule::new(1.0, Body::Formula(formula.clone()));
-        let limits = Limits { memory: self.account.left() };
-        let with = JunctionTree::compile_within(&self.model.edit().add_rule(rule).build()?, limits)?;
+        let model = self.model.edit().add_rule(rule).build()?;
+        let (with, _) = Engines::new(&model).with_limits(self.engines.left()).require_exact()?;
         match with.infer_row(row) {
             Ok(with) => Ok((with.log_evidence() - log_sum).exp().min(1.0)),
             Err(Error::Impossible { .. }) => Ok(0.0),
@@ -69,8 +64,13 @@ impl<'m> Engine<'m> {
 
     /// A most probable assignment of a row.
     pub(super) fn best(&self, row: &[f64]) -> Result<MostProbable> {
-        let engine = self.max()?;
-        engine.best_row(row).ok_or_else(|| match self.sum() {
+        let best = match self.sum() {
+            Ok(Exact::Circuit(circuit)) if circuit.check_maxima().is_ok() => {
+                circuit.top_row(row, 1).into_best()
+            }
+            _ => self.max()?.best_row(row),
+        };
+        best.ok_or_else(|| match self.sum() {
             Ok(engine) => engine.infer_row(row).err().unwrap_or(Error::Impossible { rules: Vec::new() }),
             Err(_) => Error::Impossible { rules: Vec::new() },
         })
@@ -79,41 +79,42 @@ impl<'m> Engine<'m> {
     /// Whether these hard rules allow each category; all `false` if they contradict each other. `None` if that is too
     /// costly.
     pub(super) fn possibilities(&self, hard: &[RuleId]) -> Option<Vec<bool>> {
-        let tree = self.hard_tree(hard)?;
-        if tree.cost().multiply_adds > MAX_WORK {
+        let engine = self.hard_engine(hard)?;
+        if engine.work() > MAX_WORK {
             return None;
         }
-        let answer = tree.careful().ok()?.one(&uniform(self.model));
-        let is_possible = answer.log_total > f64::NEG_INFINITY;
-        Some(answer.masses.iter().map(|&mass| is_possible && mass > 0.0).collect())
+        engine.possible_categories(&uniform(self.model))
     }
 
-    /// A junction tree of these rules alone. Without soft rules, small weights cannot underflow to 0.
-    fn hard_tree(&self, hard: &[RuleId]) -> Option<&JunctionTree> {
+    /// An exact engine of these rules alone. Without soft rules, small weights cannot underflow to 0.
+    fn hard_engine(&self, hard: &[RuleId]) -> Option<&Exact> {
         if hard.len() == self.model.rules().len() {
             return self.sum().ok();
         }
         let compile = || {
             let among: HashSet<RuleId> = hard.iter().copied().collect();
             let edited = self.model.edit().retain_rules(|rule| among.contains(&rule)).remove_typical();
-            self.tree(&edited.build()?)
+            let (engine, _) =
+                Engines::new(&edited.build()?).with_limits(self.engines.left()).require_exact()?;
+            Ok(engine)
         };
         self.hard.get_or_init(compile).as_ref().ok()
     }
 
-    /// A junction tree with the memory that the account has left.
-    fn tree(&self, model: &Model) -> Result<JunctionTree> {
-        JunctionTreePlan::new(&Arc::new(Factors::new(model)), self.limits)?.tree(&self.account)
+    /// The exact engine for sums.
+    fn sum(&self) -> Result<&Exact> {
+        match self.chosen()? {
+            Choice::Engine(engine, _) => Ok(engine),
+            Choice::Refused(_, error) => Err(error.clone()),
+        }
     }
 
-    fn sum(&self) -> Result<&JunctionTree> {
-        let compile = || self.tree(self.model);
-        self.sum.get_or_init(compile).as_ref().map_err(Clone::clone)
+    fn chosen(&self) -> Result<&Choice> {
+        self.sum.get_or_init(|| self.engines.affordable_exact()).as_ref().map_err(Clone::clone)
     }
 
     fn max(&self) -> Result<&MaxProductTree> {
-        let factors = || Arc::new(Factors::new(self.model));
-        let compile = || MaxProductPlan::new(&factors(), self.limits)?.tree(&self.account);
+        let compile = || self.engines.max_product_tree();
         self.max.get_or_init(compile).as_ref().map_err(Clone::clone)
     }
 }

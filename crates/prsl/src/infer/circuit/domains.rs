@@ -1,5 +1,7 @@
 //! Domains of the variables during the search, and propagation of the hard constraints.
 
+use std::collections::VecDeque;
+
 use super::chart::support;
 use super::problem::{Cause, Constraint, Effect, Literal, Problem, VariableId, n_words};
 
@@ -19,6 +21,10 @@ pub(super) struct Domains<'p> {
     others: Vec<Vec<usize>>,
     /// Variables whose domains changed since the last propagation.
     changed: Vec<VariableId>,
+    /// Hard constraints other than clauses that changes have reached, in the order of propagation. They take longer than
+    /// clauses, so each waits until all clauses are propagated.
+    waiting: VecDeque<usize>,
+    is_waiting: Vec<bool>,
     /// Counted work, in units of about a nanosecond.
     pub(super) work: f64,
 }
@@ -57,6 +63,8 @@ impl<'p> Domains<'p> {
             watched: vec![[0, 1]; problem.constraints.len()],
             others: vec![Vec::new(); n_variables],
             changed: Vec::new(),
+            waiting: VecDeque::new(),
+            is_waiting: vec![false; problem.constraints.len()],
             work: 0.0,
         };
         domains.watch()?;
@@ -176,48 +184,63 @@ impl<'p> Domains<'p> {
 
     fn propagate(&mut self) -> Result<(), Contradiction> {
         let result = self.propagate_all();
-        self.changed.clear();
+        if result.is_err() {
+            self.changed.clear();
+            self.waiting.drain(..).for_each(|constraint| self.is_waiting[constraint] = false);
+        }
         result
     }
 
     fn propagate_all(&mut self) -> Result<(), Contradiction> {
-        while let Some(variable) = self.changed.pop() {
-            let problem = self.problem;
-            let watching = std::mem::take(&mut self.watches[variable as usize]);
-            let mut kept = Vec::with_capacity(watching.len());
-            let mut result = Ok(());
-            for (place, &clause) in watching.iter().enumerate() {
-                let Constraint::Clause { literals, .. } = &problem.constraints[clause] else {
-                    unreachable!("only clauses are watched")
-                };
-                match self.visit(clause, literals, variable) {
-                    Ok(true) => kept.push(clause),
-                    Ok(false) => {}
-                    Err(contradiction) => {
-                        kept.extend_from_slice(&watching[place..]);
-                        result = Err(contradiction);
-                        break;
+        loop {
+            while let Some(variable) = self.changed.pop() {
+                self.propagate_clauses(variable)?;
+                for &constraint in &self.others[variable as usize] {
+                    if !std::mem::replace(&mut self.is_waiting[constraint], true) {
+                        self.waiting.push_back(constraint);
                     }
                 }
             }
-            self.work += 10.0 * watching.len() as f64;
-            // A variable has one literal in a clause, so no clause moves its watch to the variable it left.
-            self.watches[variable as usize] = kept;
-            result?;
-            for place in 0..self.others[variable as usize].len() {
-                match &problem.constraints[self.others[variable as usize][place]] {
-                    Constraint::Cause(cause) => self.propagate_cause(cause)?,
-                    Constraint::Chart(chart) => {
-                        let supported = support(chart, self);
-                        for (level, supported) in chart.levels.iter().zip(supported) {
-                            self.restrict(level.variable, |word, domain| domain & supported[word])?;
-                        }
+            let Some(constraint) = self.waiting.pop_front() else { return Ok(()) };
+            self.is_waiting[constraint] = false;
+            let problem = self.problem;
+            match &problem.constraints[constraint] {
+                Constraint::Cause(cause) => self.propagate_cause(cause)?,
+                Constraint::Chart(chart) => {
+                    let supported = support(chart, self);
+                    for (level, supported) in chart.levels.iter().zip(supported) {
+                        self.restrict(level.variable, |word, domain| domain & supported[word])?;
                     }
-                    Constraint::Clause { .. } => unreachable!("clauses are watched"),
+                }
+                Constraint::Clause { .. } => unreachable!("clauses are watched"),
+            }
+        }
+    }
+
+    /// Propagates the clauses that watch a variable.
+    fn propagate_clauses(&mut self, variable: VariableId) -> Result<(), Contradiction> {
+        let problem = self.problem;
+        let watching = std::mem::take(&mut self.watches[variable as usize]);
+        let mut kept = Vec::with_capacity(watching.len());
+        let mut result = Ok(());
+        for (place, &clause) in watching.iter().enumerate() {
+            let Constraint::Clause { literals, .. } = &problem.constraints[clause] else {
+                unreachable!("only clauses are watched")
+            };
+            match self.visit(clause, literals, variable) {
+                Ok(true) => kept.push(clause),
+                Ok(false) => {}
+                Err(contradiction) => {
+                    kept.extend_from_slice(&watching[place..]);
+                    result = Err(contradiction);
+                    break;
                 }
             }
         }
-        Ok(())
+        self.work += 10.0 * watching.len() as f64;
+        // A variable has one literal in a clause, so no clause moves its watch to the variable it left.
+        self.watches[variable as usize] = kept;
+        result
     }
 
     /// Restores the watch of a clause after a domain changed. Returns whether the clause still watches the variable.

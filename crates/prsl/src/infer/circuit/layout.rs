@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::CircuitSize;
 use super::compile::{Edge, Graph};
 use super::problem::{Problem, Slot, SlotId};
 use crate::label::LabelId;
@@ -221,14 +222,28 @@ impl Layout {
     }
 
     /// Number of multiplications and additions for the marginals of one row.
-    pub(super) fn work(&self) -> f64 {
+    fn work(&self) -> f64 {
         let n_children = self.children.len();
         (2 * self.terms.len() + self.free.len() + 6 * self.edges.len() + 3 * n_children + 2 * self.n_states)
             as f64
     }
 
+    pub(super) fn size(&self) -> CircuitSize {
+        CircuitSize {
+            nodes: self.nodes.len(),
+            edges: self.edges.len(),
+            bytes: (self.bytes() + self.workspace_bytes()) as f64,
+            multiply_adds: self.work(),
+        }
+    }
+
+    /// Bytes of a workspace with one row.
+    pub(super) fn workspace_bytes(&self) -> u64 {
+        8 * self.n_values() as u64
+    }
+
     /// Number of values of one row.
-    pub(super) fn n_values(&self) -> usize {
+    fn n_values(&self) -> usize {
         2 * self.terms.len()
             + self.free.len()
             + self.labels.len()

@@ -26,10 +26,11 @@ use std::sync::{Arc, OnceLock};
 
 use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
+use crate::infer::account::Account;
 use crate::infer::factor::{Factor, Factors, States};
 use crate::infer::limits::{Limits, bytes, bytes_above, quantity};
 use crate::infer::ranking::{Answer, MaxMarginals, Ranking};
-use crate::infer::semiring::{Aim, MaxProduct, SumProduct};
+use crate::infer::semiring::{Aim, MaxProduct, Semiring, SumProduct};
 use crate::infer::typical::Typical;
 use crate::log_space::log_add_exp;
 use crate::logic::{conflict, impossible, named};
@@ -47,7 +48,11 @@ pub(crate) const MAX_EDGES: usize = 256_000;
 /// Numbers of edges that are tried in turn. A search that fails costs a fraction of the next one.
 const STAGES: [usize; 4] = [4_000, 16_000, 64_000, MAX_EDGES];
 
-/// Maximum work of a search per edge that it may have, in units of about a nanosecond. Searches that succeed take 2,000
+/// Maximum number of edges up to which both orders of branching are tried. The static order was never the smaller one for
+/// larger circuits.
+const MAX_RACE: usize = 16_000;
+
+/// Maximum work of a search per edge that it may have, in units of about a nanosecond. Searches that succeeded took 2,000
 /// to 5,000 on the rule bases that were tried.
 const WORK_PER_EDGE: f64 = 1e4;
 
@@ -80,13 +85,45 @@ const WORDS_PER_EDGE: usize = 64;
 /// ```
 pub struct Circuit {
     factors: Arc<Factors>,
-    sums: Evaluator,
+    sums: Evaluator<SumProduct>,
     typical: Typical,
     /// The circuit for maxima, compiled when it is first needed.
-    maxima: OnceLock<Result<Box<Ranking<Evaluator>>>>,
+    maxima: OnceLock<Result<Box<Ranking<Evaluator<MaxProduct>>>>>,
     /// For each hard rule, the circuit without it, compiled when it is first needed.
-    without: Vec<OnceLock<Result<Box<Evaluator>>>>,
-    limits: Limits,
+    without: Vec<OnceLock<Result<Box<Evaluator<SumProduct>>>>>,
+    /// Memory for circuits that are compiled when they are first needed.
+    aside: Arc<Account>,
+}
+
+/// One part in `ASIDE_SHARE` of the memory is set aside for circuits without a rule and for maxima.
+const ASIDE_SHARE: u64 = 4;
+
+/// A compiled circuit before its workspaces are reserved.
+pub(crate) struct CircuitPlan {
+    factors: Arc<Factors>,
+    layout: Arc<Layout>,
+}
+
+impl CircuitPlan {
+    /// Compiles a circuit of at most `max_edges` edges.
+    pub(crate) fn new(factors: &Arc<Factors>, max_edges: usize) -> Result<Self> {
+        let layout = Arc::new(layout(factors, Aim::Sum, None, max_edges)?);
+        Ok(Self { factors: Arc::clone(factors), layout })
+    }
+
+    pub(crate) fn size(&self) -> CircuitSize {
+        self.layout.size()
+    }
+
+    /// Reserves the memory. Returns an error if the circuit does not fit the account.
+    pub(crate) fn circuit(&self, account: &Arc<Account>) -> Result<Circuit> {
+        let sums = evaluator(&self.factors, &self.layout, Aim::Sum, account)?;
+        let typical = Typical::new(&self.factors.model);
+        let without = self.factors.list.iter().map(|_| OnceLock::new()).collect();
+        let aside = account.set_aside(ASIDE_SHARE);
+        let factors = Arc::clone(&self.factors);
+        Ok(Circuit { factors, sums, typical, maxima: OnceLock::new(), without, aside })
+    }
 }
 
 /// The size of a circuit.
@@ -139,15 +176,7 @@ impl Circuit {
     /// Compiles within these limits. Returns an error if the circuit has more than 256,000 edges, or its search takes too
     /// much work.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
-        Self::new(&Arc::new(Factors::new(model)), limits, MAX_EDGES)
-    }
-
-    /// Compiles a circuit of at most `max_edges` edges.
-    pub(crate) fn new(factors: &Arc<Factors>, limits: Limits, max_edges: usize) -> Result<Self> {
-        let sums = evaluator(factors, Aim::Sum, None, limits, max_edges)?;
-        let typical = Typical::new(&factors.model);
-        let without = factors.list.iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { factors: Arc::clone(factors), sums, typical, maxima: OnceLock::new(), without, limits })
+        CircuitPlan::new(&Arc::new(Factors::new(model)), MAX_EDGES)?.circuit(&Account::new(limits.memory))
     }
 
     /// The model that it was compiled from.
@@ -157,7 +186,7 @@ impl Circuit {
 
     /// The size of the circuit.
     pub fn size(&self) -> CircuitSize {
-        self.sums.size()
+        self.sums.layout.size()
     }
 
     /// All marginals and ln Z for one instance.
@@ -171,7 +200,7 @@ impl Circuit {
 
     /// The posterior, or the rules in conflict if the row is impossible.
     pub(crate) fn infer_row_or_conflict(&self, row: &[f64]) -> Result<Posterior, Vec<RuleId>> {
-        let answer = self.sums.one::<SumProduct>(row);
+        let answer = self.sums.one(row);
         if answer.log_total == f64::NEG_INFINITY {
             return Err(conflict(self.model(), row));
         }
@@ -183,7 +212,7 @@ impl Circuit {
     /// All marginals and ln Z for many rows. An impossible row does not affect the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
         check_same_labels(rows.model(), self.model())?;
-        let answers = self.sums.batch::<SumProduct, _>(rows, |row, answer| self.finished(row, answer));
+        let answers = self.sums.batch(rows, |row, answer| self.finished(row, answer));
         let log_evidence = answers.iter().map(|(log_evidence, _)| *log_evidence).collect();
         let mut marginals = Vec::with_capacity(rows.values().len());
         answers.iter().for_each(|(_, row)| marginals.extend_from_slice(row));
@@ -206,14 +235,14 @@ impl Circuit {
     }
 
     pub(crate) fn agreement_of(&self, row: &[f64]) -> Result<Vec<f64>> {
-        let log_sum = self.sums.one::<SumProduct>(row).log_total;
+        let log_sum = self.sums.one(row).log_total;
         if log_sum == f64::NEG_INFINITY {
             return Err(impossible(self.model(), row));
         }
         let masses = self.sums.log_masses_of_rules(row, &self.sums.constants);
         let agreement = |rule: RuleId| {
             if self.is_hard(rule) {
-                let without = self.without(rule)?.one::<SumProduct>(row).log_total;
+                let without = self.without(rule)?.one(row).log_total;
                 return Ok((log_sum - without).exp().min(1.0));
             }
             // Z / (S / w(silent) + F / w(fired)), where S and F are the parts of Z in which the rule is silent, or fired.
@@ -234,8 +263,8 @@ impl Circuit {
     pub(crate) fn without_each_rule_of(&self, row: &[f64]) -> Result<Vec<Option<Vec<f64>>>> {
         let without = |rule: RuleId| {
             let answer = match self.is_hard(rule) {
-                true => self.without(rule)?.one::<SumProduct>(row),
-                false => self.sums.one_with::<SumProduct>(row, &self.sums.constants_without(rule)),
+                true => self.without(rule)?.one(row),
+                false => self.sums.one_with(row, &self.sums.constants_without(rule)),
             };
             let mixture = self.typical.mixture_without(row, answer.log_total, Some(rule));
             let is_possible = answer.log_total > f64::NEG_INFINITY;
@@ -282,7 +311,7 @@ impl Circuit {
         let row = &instance.values(self.model())?[..];
         let weights = self.weights(probabilities)?;
         let constants = self.sums.layout.constants(&weights);
-        let answer = self.sums.one_with::<SumProduct>(row, &constants);
+        let answer = self.sums.one_with(row, &constants);
         if answer.log_total == f64::NEG_INFINITY {
             return Err(impossible(self.model(), row));
         }
@@ -330,25 +359,36 @@ impl Circuit {
     }
 
     /// The circuit without a rule.
-    fn without(&self, rule: RuleId) -> Result<&Evaluator> {
-        let compile = || evaluator(&self.factors, Aim::Sum, Some(rule), self.limits, MAX_EDGES).map(Box::new);
+    fn without(&self, rule: RuleId) -> Result<&Evaluator<SumProduct>> {
+        let compile = || {
+            let layout = Arc::new(layout(&self.factors, Aim::Sum, Some(rule), MAX_EDGES)?);
+            evaluator(&self.factors, &layout, Aim::Sum, &self.aside).map(Box::new)
+        };
         let without = self.without[rule.index()].get_or_init(compile);
         without.as_deref().map_err(Error::clone)
     }
 
     /// The circuit for maxima. It is the circuit for sums if noisy-or rules need no variables of their own.
-    fn maxima(&self) -> Result<&Ranking<Evaluator>> {
+    fn maxima(&self) -> Result<&Ranking<Evaluator<MaxProduct>>> {
         let compile = || {
-            let evaluator = match has_causes(&self.factors) {
-                true => evaluator(&self.factors, Aim::Maximum, None, self.limits, MAX_EDGES)?,
-                false => {
-                    let Evaluator { model, states, layout, weights, .. } = &self.sums;
-                    Evaluator::new(model, states, Arc::clone(layout), weights.clone(), Aim::Maximum)
-                }
+            let layout = match has_causes(&self.factors) {
+                true => Arc::new(layout(&self.factors, Aim::Maximum, None, MAX_EDGES)?),
+                false => Arc::clone(&self.sums.layout),
             };
+            let evaluator = evaluator(&self.factors, &layout, Aim::Maximum, &self.aside)?;
             Ok(Box::new(Ranking::new(evaluator)))
         };
         self.maxima.get_or_init(compile).as_deref().map_err(Error::clone)
+    }
+
+    /// Returns an error if there is no circuit for maxima within the limits.
+    pub(crate) fn check_maxima(&self) -> Result<()> {
+        self.maxima().map(|_| ())
+    }
+
+    /// The `n` most probable assignments of a row, after [`Self::check_maxima`].
+    pub(crate) fn top_row(&self, row: &[f64], n: usize) -> RankedAssignments {
+        self.maxima().expect("the circuit for maxima was compiled").top_row(row, n)
     }
 
     /// ln Z and the marginals of a row, with combinations.
@@ -358,7 +398,7 @@ impl Circuit {
     }
 }
 
-impl MaxMarginals for Evaluator {
+impl MaxMarginals for Evaluator<MaxProduct> {
     fn model(&self) -> &Model {
         &self.model
     }
@@ -372,53 +412,59 @@ impl MaxMarginals for Evaluator {
     }
 
     fn one(&self, row: &[f64]) -> Answer {
-        self.one::<MaxProduct>(row)
+        self.one(row)
     }
 
     fn log_masses(&self, row: &[f64]) -> Vec<f64> {
-        self.log_masses::<MaxProduct>(row)
+        self.log_masses(row)
     }
 
     fn batch<T: Send>(&self, rows: &BeliefMatrix, done: impl Fn(&[f64], Answer) -> T + Sync) -> Vec<T> {
-        self.batch::<MaxProduct, T>(rows, done)
+        self.batch(rows, done)
     }
 }
 
 /// Compiles the circuit for a query.
-fn evaluator(
-    factors: &Arc<Factors>,
-    aim: Aim,
-    without: Option<RuleId>,
-    limits: Limits,
-    max_edges: usize,
-) -> Result<Evaluator> {
+fn layout(factors: &Factors, aim: Aim, without: Option<RuleId>, max_edges: usize) -> Result<Layout> {
     let problem = Problem::new(factors, aim, without)?;
     let graph = smallest(&problem, max_edges).ok_or_else(|| {
         let most = quantity(max_edges as f64);
         Error::TooCostly {
             what: "a circuit".to_owned(),
-            needed: format!("more than {most} edges, or more than 10,000 steps of search for each"),
+            needed: format!("more than {most} edges, or too many steps of search for them"),
             limit: format!("{most} edges"),
             advice: aim.advice().to_owned(),
         }
     })?;
-    let layout = Arc::new(Layout::new(&problem, &graph));
-    let weights = factors.list.iter().map(|factor| factor.weights).collect();
-    let evaluator = Evaluator::new(&factors.model, &factors.states, layout, weights, aim);
-    let (needed, limit) = (evaluator.size().bytes, limits.memory as f64);
-    if needed > limit {
-        let [needed, limit] = bytes_above(needed, limit);
-        let needed = format!("{needed} for {} edges", quantity(graph.n_edges() as f64));
-        let (what, advice) = ("a circuit".to_owned(), aim.advice().to_owned());
-        return Err(Error::TooCostly { what, needed, limit, advice });
+    Ok(Layout::new(&problem, &graph))
+}
+
+/// Reserves the memory of a circuit. Returns an error if it does not fit the account.
+fn evaluator<S: Semiring>(
+    factors: &Factors,
+    layout: &Arc<Layout>,
+    aim: Aim,
+    account: &Arc<Account>,
+) -> Result<Evaluator<S>> {
+    let (fixed, lent) = (layout.bytes(), layout.workspace_bytes());
+    if !account.fits(fixed, lent) {
+        let [needed, limit] = bytes_above((fixed + lent) as f64, account.left() as f64);
+        return Err(Error::TooCostly {
+            what: "a circuit".to_owned(),
+            needed: format!("{needed} for {} edges", quantity(layout.edges.len() as f64)),
+            limit,
+            advice: "raise the memory limit".to_owned(),
+        });
     }
-    Ok(evaluator)
+    account.reserve(fixed, lent);
+    let weights = factors.list.iter().map(|factor| factor.weights).collect();
+    Ok(Evaluator::new(&factors.model, &factors.states, Arc::clone(layout), weights, aim, account))
 }
 
 /// The smaller circuit of the two orders of branching, by the smallest budget that suffices for one of them.
 fn smallest(problem: &Problem, max_edges: usize) -> Option<Graph> {
     let ranks = order::ranks(problem);
-    for stage in STAGES.into_iter().filter(|&stage| stage <= max_edges.max(STAGES[0])) {
+    for stage in STAGES.into_iter().filter(|&stage| stage <= max_edges) {
         let within = |branching: Branching, max_edges: usize| {
             let budget = Budget {
                 max_edges,
@@ -429,7 +475,8 @@ fn smallest(problem: &Problem, max_edges: usize) -> Option<Graph> {
         };
         let dynamic = within(Branching::MostConstrained, stage);
         let n_edges = dynamic.as_ref().map_or(stage, Graph::n_edges);
-        let smaller = within(Branching::Static, n_edges).filter(|other| other.n_edges() < n_edges);
+        let race = || within(Branching::Static, n_edges).filter(|other| other.n_edges() < n_edges);
+        let smaller = if stage <= MAX_RACE { race() } else { None };
         if let Some(graph) = smaller.or(dynamic) {
             return Some(graph);
         }

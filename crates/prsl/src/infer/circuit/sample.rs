@@ -71,7 +71,7 @@ impl Circuit {
     }
 }
 
-impl Evaluator {
+impl Evaluator<SumProduct> {
     /// Draws a category for every label.
     fn walk<S: Semiring>(
         &self,

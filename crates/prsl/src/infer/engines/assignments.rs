@@ -1,5 +1,7 @@
 //! Most probable assignments by the engine that was chosen.
 
+use std::sync::Arc;
+
 use super::{
     EngineChoice, Engines, MAX_WORK, enumeration_reason, enumeration_work, fits, loopy_reason, loopy_work,
     refusal,
@@ -7,6 +9,7 @@ use super::{
 use crate::belief::{BeliefMatrix, Instance};
 use crate::error::{Error, Result};
 use crate::infer::branch_and_bound::BranchAndBound;
+use crate::infer::circuit::Circuit;
 use crate::infer::enumeration::Enumeration;
 use crate::infer::limits::{Cost, Limits, bytes, quantity};
 use crate::infer::loopy::Loopy;
@@ -20,8 +23,8 @@ const MAX_TREE_WORK: f64 = 2e4;
 
 /// An engine for most probable assignments. They are proven to be optimal if the limits allow it.
 ///
-/// The automatic choice is a junction tree if its tables fit the memory and a row takes at most 20,000 multiply-adds.
-/// Otherwise it is [`BranchAndBound`]. Rows that branch and bound leaves without a proof go to a junction tree, if it
+/// The automatic choice is a small [`Circuit`] if most rules are hard. Otherwise it is a junction tree if its tables fit
+/// the memory and a row takes at most 20,000 multiply-adds, and else [`BranchAndBound`]. Rows that branch and bound leaves without a proof go to a junction tree, if it
 /// fits the memory and takes at most 2e9 multiply-adds. Loopy propagation gives no proof and is used only if it is
 /// requested.
 ///
@@ -45,6 +48,7 @@ pub struct AssignmentEngine {
 #[derive(Debug)]
 enum Kind {
     Tree(Box<MaxProductTree>),
+    Circuit(Arc<Circuit>),
     Search(Box<Search>),
     Loopy(Box<Loopy>),
     Enumeration(Enumeration),
@@ -62,6 +66,17 @@ impl AssignmentEngine {
     pub(super) fn compile(engines: &Engines) -> Result<Self> {
         let (kind, reason) = match engines.choice {
             EngineChoice::Auto | EngineChoice::Exact => automatic(engines)?,
+            EngineChoice::JunctionTree => {
+                let tree = engines.max_product_tree()?;
+                let reason = format!("junction tree: as asked for, {}", tree.cost());
+                (Kind::Tree(Box::new(tree)), reason)
+            }
+            EngineChoice::Circuit => {
+                let circuit = engines.named_circuit()?;
+                circuit.check_maxima()?;
+                let reason = format!("circuit: as asked for, {}", circuit.size());
+                (Kind::Circuit(circuit), reason)
+            }
             EngineChoice::Loopy => {
                 let loopy = engines.loopy()?;
                 let reason = loopy_reason(&loopy, loopy.settings().assignment_sweeps);
@@ -79,6 +94,7 @@ impl AssignmentEngine {
     pub fn model(&self) -> &Model {
         match &self.kind {
             Kind::Tree(engine) => engine.model(),
+            Kind::Circuit(engine) => engine.model(),
             Kind::Search(engine) => engine.search.model(),
             Kind::Loopy(engine) => engine.model(),
             Kind::Enumeration(engine) => engine.model(),
@@ -89,6 +105,7 @@ impl AssignmentEngine {
     pub fn engine(&self) -> Engine {
         match &self.kind {
             Kind::Tree(_) => Engine::JunctionTree,
+            Kind::Circuit(_) => Engine::Circuit,
             Kind::Search(_) => Engine::BranchAndBound,
             Kind::Loopy(_) => Engine::Loopy,
             Kind::Enumeration(_) => Engine::Enumeration,
@@ -112,6 +129,7 @@ impl AssignmentEngine {
     pub fn work(&self) -> f64 {
         match &self.kind {
             Kind::Tree(engine) => engine.cost().multiply_adds,
+            Kind::Circuit(engine) => engine.size().multiply_adds,
             // Unknown in advance. A large estimate makes progress visible early.
             Kind::Search(_) => 1e8,
             Kind::Loopy(engine) => loopy_work(engine.model()),
@@ -141,6 +159,7 @@ impl AssignmentEngine {
     pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Result<Vec<RankedAssignments>> {
         match &self.kind {
             Kind::Tree(engine) => engine.top_batch(rows, n),
+            Kind::Circuit(engine) => engine.top_batch(rows, n),
             Kind::Search(engine) => engine.top_batch(rows, n),
             Kind::Loopy(engine) => engine.top_batch(rows, n),
             Kind::Enumeration(engine) => engine.top_batch(rows, n),
@@ -150,6 +169,7 @@ impl AssignmentEngine {
     pub(crate) fn top_row(&self, row: &[f64], n: usize) -> RankedAssignments {
         match &self.kind {
             Kind::Tree(engine) => engine.top_row(row, n),
+            Kind::Circuit(engine) => engine.top_row(row, n),
             Kind::Search(engine) => engine.top_row(row, n),
             Kind::Loopy(engine) => engine.top_row(row, n),
             Kind::Enumeration(engine) => engine.top_row(row, n),
@@ -157,9 +177,18 @@ impl AssignmentEngine {
     }
 }
 
-/// Chooses the junction tree if a row takes at most [`MAX_TREE_WORK`] multiply-adds, and branch and bound otherwise.
+/// Chooses a small circuit if most rules are hard, the junction tree if a row takes at most [`MAX_TREE_WORK`] multiply-adds,
+/// and branch and bound otherwise.
 fn automatic(engines: &Engines) -> Result<(Kind, String)> {
     let limits = engines.settings.limits;
+    // For rule bases that are mostly hard, a small circuit is the fastest proof.
+    if let Some(plan) = engines.quick_circuit()
+        && let Ok(circuit) = engines.shared_circuit(&plan)
+        && circuit.check_maxima().is_ok()
+    {
+        let reason = format!("circuit: {}", circuit.size());
+        return Ok((Kind::Circuit(circuit), reason));
+    }
     let plan = MaxProductPlan::new(engines.factors(), limits);
     let tree = plan.as_ref().map_err(Error::clone).and_then(|plan| match plan.cost().multiply_adds {
         work if work <= MAX_TREE_WORK => plan.tree(engines.account()).map(Some),

@@ -1,9 +1,9 @@
 //! ln Z for queries of most probable assignments.
 
-use super::{Affordable, EngineChoice, Engines, MAX_WORK, MarginalEngine};
+use super::exact::{Choice, Exact};
+use super::{EngineChoice, Engines, MAX_WORK, MarginalEngine};
 use crate::belief::BeliefMatrix;
-use crate::error::{Error, Result};
-use crate::infer::junction_tree::JunctionTree;
+use crate::error::Result;
 use crate::posterior::{Engine, Posteriors};
 
 /// Maximum multiply-adds per row for computing ln Z unless it is requested. This takes less than a millisecond, about
@@ -13,7 +13,7 @@ const MAX_SUM_WORK: f64 = 1e6;
 /// An engine for ln Z, for queries without exact marginals. The probability of an assignment needs ln Z.
 #[derive(Debug)]
 pub struct LogEvidence {
-    tree: Option<Box<JunctionTree>>,
+    engine: Option<Exact>,
     reason: String,
 }
 
@@ -23,41 +23,34 @@ impl LogEvidence {
             Some(marginals) if marginals.engine() != Engine::Loopy => None,
             Some(marginals) if marginals.is_automatic() => Some(Self::none("the marginals are not exact")),
             _ => {
-                let is_exact = engines.choice == EngineChoice::Exact;
+                let is_exact = !matches!(engines.choice, EngineChoice::Auto | EngineChoice::Loopy);
                 Some(Self::compile(engines, if is_exact { MAX_WORK } else { MAX_SUM_WORK })?)
             }
         })
     }
 
-    /// Compiles the junction tree if a row takes at most `max_work` multiply-adds.
+    /// Compiles an exact engine if a row takes at most `max_work` multiply-adds.
     fn compile(engines: &Engines, max_work: f64) -> Result<Self> {
-        let cost = match engines.affordable_tree(max_work) {
-            Err(refused @ Error::TooCostly { .. }) => return Ok(Self::none(refused)),
-            Err(error) => return Err(error),
-            Ok(Affordable::Yes(tree)) => {
-                let reason = format!("junction tree: {}", tree.cost());
-                return Ok(Self { tree: Some(tree), reason });
+        match engines.exact_within(max_work)? {
+            Choice::Engine(engine, _) => {
+                let reason = engine.cost();
+                Ok(Self { engine: Some(engine), reason })
             }
-            Ok(Affordable::No(cost)) => cost,
-        };
-        let advice = if max_work < MAX_WORK {
-            "; to compute it, use the exact engine or query marginals too"
-        } else {
-            ""
-        };
-        Ok(Self::none(format_args!(
-            "exact inference takes {cost}, more than the limit of {max_work:e}{advice}"
-        )))
+            Choice::Refused(why, _) if max_work < MAX_WORK => Ok(Self::none(format_args!(
+                "{why}; to compute it, use the exact engine or query marginals too"
+            ))),
+            Choice::Refused(why, _) => Ok(Self::none(why)),
+        }
     }
 
     /// No ln Z, for this reason.
     fn none(reason: impl std::fmt::Display) -> Self {
-        Self { tree: None, reason: format!("none: {reason}") }
+        Self { engine: None, reason: format!("none: {reason}") }
     }
 
     /// ln Z of every row; `None` if it is too expensive.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Option<Posteriors>> {
-        self.tree.as_ref().map(|tree| tree.infer_batch(rows)).transpose()
+        self.engine.as_ref().map(|engine| engine.infer_batch(rows)).transpose()
     }
 
     /// The engine that answers and the reason, or the reason why there is none.
@@ -67,7 +60,7 @@ impl LogEvidence {
 
     /// An estimate of the number of multiplications per row.
     pub fn work(&self) -> f64 {
-        self.tree.as_ref().map_or(0.0, |tree| tree.cost().multiply_adds)
+        self.engine.as_ref().map_or(0.0, Exact::work)
     }
 }
 
@@ -88,10 +81,7 @@ mod tests {
         let slow = within(1.0);
         assert!(slow.infer_batch(&rows).expect("its rows").is_none() && slow.work() == 0.0);
         let reason = slow.reason();
-        assert!(reason.starts_with("none: exact inference takes "), "{reason}");
-        assert!(
-            reason.ends_with("limit of 1e0; to compute it, use the exact engine or query marginals too"),
-            "{reason}"
-        );
+        assert!(reason.starts_with("none: exact inference needs "), "{reason}");
+        assert!(reason.ends_with("; to compute it, use the exact engine or query marginals too"), "{reason}");
     }
 }

@@ -1,14 +1,13 @@
 //! Marginals by the chosen engine.
 
-use super::{
-    Affordable, EngineChoice, Engines, MAX_WORK, enumeration_reason, enumeration_work, fits, loopy_reason,
-    loopy_work, refusal,
-};
+use std::sync::Arc;
+
+use super::exact::{Choice, Exact};
+use super::{EngineChoice, Engines, enumeration_reason, enumeration_work, loopy_reason, loopy_work};
 use crate::belief::{BeliefMatrix, Instance};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::infer::enumeration::Enumeration;
-use crate::infer::junction_tree::JunctionTree;
-use crate::infer::limits::{Cost, Limits, quantity};
+use crate::infer::limits::Cost;
 use crate::infer::loopy::Loopy;
 use crate::model::Model;
 use crate::posterior::{Engine, Posterior, Posteriors};
@@ -40,7 +39,7 @@ pub struct MarginalEngine {
 
 #[derive(Debug)]
 enum Kind {
-    Tree(Box<JunctionTree>),
+    Exact(Exact),
     Loopy(Box<Loopy>),
     Enumeration(Enumeration),
 }
@@ -50,9 +49,19 @@ impl MarginalEngine {
         let (kind, reason) = match engines.choice {
             EngineChoice::Auto => automatic(engines)?,
             EngineChoice::Exact => {
-                let tree = engines.tree()?;
-                let reason = format!("junction tree: as asked for, {}", tree.cost());
-                (Kind::Tree(Box::new(tree)), reason)
+                let (engine, _) = engines.require_exact()?;
+                let reason = as_asked_for(&engine);
+                (Kind::Exact(engine), reason)
+            }
+            EngineChoice::JunctionTree => {
+                let engine = Exact::Tree(Arc::new(engines.tree()?));
+                let reason = as_asked_for(&engine);
+                (Kind::Exact(engine), reason)
+            }
+            EngineChoice::Circuit => {
+                let engine = Exact::Circuit(engines.named_circuit()?);
+                let reason = as_asked_for(&engine);
+                (Kind::Exact(engine), reason)
             }
             EngineChoice::Loopy => {
                 let loopy = engines.loopy()?;
@@ -70,7 +79,7 @@ impl MarginalEngine {
     /// The model that it was compiled from.
     pub fn model(&self) -> &Model {
         match &self.kind {
-            Kind::Tree(engine) => engine.model(),
+            Kind::Exact(engine) => engine.model(),
             Kind::Loopy(engine) => engine.model(),
             Kind::Enumeration(engine) => engine.model(),
         }
@@ -79,7 +88,7 @@ impl MarginalEngine {
     /// The chosen engine.
     pub fn engine(&self) -> Engine {
         match &self.kind {
-            Kind::Tree(_) => Engine::JunctionTree,
+            Kind::Exact(engine) => engine.engine(),
             Kind::Loopy(_) => Engine::Loopy,
             Kind::Enumeration(_) => Engine::Enumeration,
         }
@@ -98,15 +107,15 @@ impl MarginalEngine {
     /// The cost of a row with a junction tree; `None` for other engines.
     pub fn cost(&self) -> Option<Cost> {
         match &self.kind {
-            Kind::Tree(engine) => Some(engine.cost()),
-            Kind::Loopy(_) | Kind::Enumeration(_) => None,
+            Kind::Exact(Exact::Tree(engine)) => Some(engine.cost()),
+            Kind::Exact(Exact::Circuit(_)) | Kind::Loopy(_) | Kind::Enumeration(_) => None,
         }
     }
 
     /// An estimate of the number of multiplications per row.
     pub fn work(&self) -> f64 {
         match &self.kind {
-            Kind::Tree(engine) => engine.cost().multiply_adds,
+            Kind::Exact(engine) => engine.work(),
             Kind::Loopy(engine) => loopy_work(engine.model()),
             Kind::Enumeration(engine) => enumeration_work(engine.model()),
         }
@@ -115,7 +124,7 @@ impl MarginalEngine {
     /// The marginals of one instance.
     pub fn infer(&self, instance: &impl Instance) -> Result<Posterior> {
         match &self.kind {
-            Kind::Tree(engine) => engine.infer(instance),
+            Kind::Exact(engine) => engine.infer(instance),
             Kind::Loopy(engine) => engine.infer(instance),
             Kind::Enumeration(engine) => engine.infer(instance),
         }
@@ -135,7 +144,7 @@ impl MarginalEngine {
     /// ```
     pub fn agreement(&self, instance: &impl Instance) -> Result<Vec<f64>> {
         match &self.kind {
-            Kind::Tree(engine) => engine.agreement(instance),
+            Kind::Exact(engine) => engine.agreement(instance),
             Kind::Loopy(engine) => engine.agreement(instance),
             Kind::Enumeration(engine) => engine.agreement(instance),
         }
@@ -144,36 +153,23 @@ impl MarginalEngine {
     /// The marginals and ln Z of many rows. An impossible row does not affect the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
         match &self.kind {
-            Kind::Tree(engine) => engine.infer_batch(rows),
+            Kind::Exact(engine) => engine.infer_batch(rows),
             Kind::Loopy(engine) => engine.infer_batch(rows),
             Kind::Enumeration(engine) => engine.infer_batch(rows),
         }
     }
 }
 
-/// Chooses the junction tree if a row takes at most [`MAX_WORK`] multiply-adds, and loopy propagation otherwise.
+/// Chooses the cheaper of junction tree and circuit if a row takes at most 2e9 multiply-adds, and loopy propagation otherwise.
 fn automatic(engines: &Engines) -> Result<(Kind, String)> {
-    let limits = engines.settings.limits;
     engines.settings.loopy.check()?;
-    let reason = match engines.affordable_tree(MAX_WORK) {
-        Ok(Affordable::Yes(tree)) => {
-            let reason = reason(Ok(tree.cost()), limits)?;
-            return Ok((Kind::Tree(tree), reason));
-        }
-        Ok(Affordable::No(cost)) => reason(Ok(cost), limits)?,
-        Err(error) => reason(Err(&error), limits)?,
-    };
-    Ok((Kind::Loopy(engines.loopy()?), reason))
+    match engines.affordable_exact()? {
+        Choice::Engine(engine, reason) => Ok((Kind::Exact(engine), reason)),
+        Choice::Refused(why, _) => Ok((Kind::Loopy(engines.loopy()?), format!("loopy: {why}"))),
+    }
 }
 
-/// The engine of the automatic choice and the reason, given the cost of the junction tree.
-pub(crate) fn reason(cost: Result<Cost, &Error>, limits: Limits) -> Result<String> {
-    match cost {
-        Ok(cost) if cost.multiply_adds <= MAX_WORK => Ok(fits(cost, limits)),
-        Ok(cost) => Ok(format!(
-            "loopy: exact inference takes {cost}, more than the limit of {} multiply-adds",
-            quantity(MAX_WORK)
-        )),
-        Err(error) => Ok(format!("loopy: {}", refusal(error)?)),
-    }
+/// The reason if an exact engine was named: `junction tree: as asked for, 11 table entries ...`
+fn as_asked_for(engine: &Exact) -> String {
+    engine.cost().replacen(": ", ": as asked for, ", 1)
 }

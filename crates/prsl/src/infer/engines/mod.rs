@@ -1,6 +1,7 @@
 //! The choice of engines, by name or automatically.
 
 mod assignments;
+pub(crate) mod exact;
 mod log_evidence;
 mod marginals;
 mod sampler;
@@ -11,15 +12,16 @@ use std::sync::{Arc, OnceLock};
 pub use assignments::AssignmentEngine;
 pub use log_evidence::LogEvidence;
 pub use marginals::MarginalEngine;
-pub(crate) use marginals::reason as marginal_reason;
 pub use sampler::Sampler;
 
 use super::account::Account;
 use super::branch_and_bound::SearchLimits;
+use super::circuit::{Circuit, CircuitPlan, MAX_EDGES};
 use super::factor::Factors;
 use super::junction_tree::{JunctionTree, JunctionTreePlan};
 use super::limits::{Cost, Limits, bytes};
 use super::loopy::{Loopy, LoopySettings};
+use super::max_product::{MaxProductPlan, MaxProductTree};
 use crate::error::{Error, Result};
 use crate::model::Model;
 
@@ -30,8 +32,12 @@ pub enum EngineChoice {
     /// The automatic choice: exact inference if it is affordable.
     #[default]
     Auto,
-    /// Exact inference, by a junction tree or by branch and bound.
+    /// Exact inference: the cheaper of junction tree and circuit. Most probable assignments may use branch and bound.
     Exact,
+    /// Exact inference by a junction tree.
+    JunctionTree,
+    /// Exact inference by a circuit.
+    Circuit,
     /// Approximate inference by loopy propagation.
     Loopy,
     /// The sum over all assignments, for small models.
@@ -40,13 +46,16 @@ pub enum EngineChoice {
 
 impl EngineChoice {
     /// All choices.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Exact, Self::Loopy, Self::Enumeration];
+    pub const ALL: [Self; 6] =
+        [Self::Auto, Self::Exact, Self::JunctionTree, Self::Circuit, Self::Loopy, Self::Enumeration];
 
-    /// The name of the choice: `auto`, `exact`, `loopy` or `enumeration`.
+    /// The name of the choice: `auto`, `exact`, `junction-tree`, `circuit`, `loopy` or `enumeration`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Exact => "exact",
+            Self::JunctionTree => "junction-tree",
+            Self::Circuit => "circuit",
             Self::Loopy => "loopy",
             Self::Enumeration => "enumeration",
         }
@@ -79,6 +88,11 @@ pub struct Engines {
     settings: EngineSettings,
     factors: OnceLock<Arc<Factors>>,
     account: OnceLock<Arc<Account>>,
+    /// The circuit of all queries, and the plan of a small one; see [`exact`].
+    circuit: OnceLock<Result<Arc<Circuit>>>,
+    quick_circuit: OnceLock<Option<Arc<CircuitPlan>>>,
+    /// Table entries of a greedy elimination order.
+    greedy_entries: OnceLock<f64>,
 }
 
 impl fmt::Debug for Engines {
@@ -92,7 +106,16 @@ impl Engines {
     /// The automatic choice with default settings.
     pub fn new(model: &Model) -> Self {
         let (choice, settings) = (EngineChoice::default(), EngineSettings::default());
-        Self { model: model.clone(), choice, settings, factors: OnceLock::new(), account: OnceLock::new() }
+        Self {
+            model: model.clone(),
+            choice,
+            settings,
+            factors: OnceLock::new(),
+            account: OnceLock::new(),
+            circuit: OnceLock::new(),
+            quick_circuit: OnceLock::new(),
+            greedy_entries: OnceLock::new(),
+        }
     }
 
     /// Sets the engine to use.
@@ -102,7 +125,7 @@ impl Engines {
 
     /// Sets all limits and settings.
     pub fn with_settings(self, settings: EngineSettings) -> Self {
-        Self { settings, account: OnceLock::new(), ..self }
+        Self { settings, account: OnceLock::new(), circuit: OnceLock::new(), ..self }
     }
 
     /// Sets the limits of compiled engines.
@@ -157,12 +180,19 @@ impl Engines {
         JunctionTreePlan::new(self.factors(), self.settings.limits)?.tree(self.account())
     }
 
-    /// Compiles the junction tree if a row takes at most [`MAX_WORK`] multiply-adds and its plan without signs fits.
-    pub(crate) fn careful_tree(&self) -> Result<Option<Box<JunctionTree>>> {
-        Ok(match self.affordable_tree(MAX_WORK)? {
-            Affordable::Yes(tree) if tree.is_careful() => Some(tree),
-            _ => None,
-        })
+    /// Compiles the max-product tree. Returns an error if it exceeds the limits.
+    pub(crate) fn max_product_tree(&self) -> Result<MaxProductTree> {
+        MaxProductPlan::new(self.factors(), self.settings.limits)?.tree(self.account())
+    }
+
+    /// The memory that the engines so far have left.
+    pub(crate) fn left(&self) -> Limits {
+        Limits { memory: self.account().left() }
+    }
+
+    /// Compiles the circuit.
+    pub(crate) fn named_circuit(&self) -> Result<Arc<Circuit>> {
+        self.shared_circuit(&CircuitPlan::new(self.factors(), MAX_EDGES)?)
     }
 
     /// Compiles loopy propagation.
@@ -178,22 +208,6 @@ impl Engines {
         loopy.reserve(self.account(), 1)?;
         Ok(loopy)
     }
-
-    /// Compiles the junction tree if a row takes at most `max_work` multiply-adds.
-    fn affordable_tree(&self, max_work: f64) -> Result<Affordable> {
-        let plan = JunctionTreePlan::new_worth(self.factors(), self.settings.limits, max_work)?;
-        plan.check()?;
-        match plan.cost() {
-            cost if cost.multiply_adds > max_work => Ok(Affordable::No(cost)),
-            _ => Ok(Affordable::Yes(Box::new(plan.tree(self.account())?))),
-        }
-    }
-}
-
-/// A junction tree, or the cost of one that is too expensive.
-enum Affordable {
-    Yes(Box<JunctionTree>),
-    No(Cost),
 }
 
 /// Maximum multiply-adds per row for exact marginals by the automatic choice. They take a few seconds on one core.

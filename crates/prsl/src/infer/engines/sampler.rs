@@ -1,15 +1,17 @@
 //! Joint samples from the posterior, by the engine that fits the model.
 
+use std::sync::Arc;
+
+use super::exact::{Choice, Exact};
 use super::{EngineChoice, Engines};
 use crate::belief::{BeliefMatrix, Instance};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::infer::gibbs::{Gibbs, GibbsSettings};
-use crate::infer::junction_tree::JunctionTree;
 use crate::infer::samples::{Samples, Sampling};
 use crate::model::Model;
 use crate::posterior::Engine;
 
-/// Joint samples for any model: exact if the junction tree fits the limits, and by [`Gibbs`] sampling otherwise.
+/// Joint samples for any model: exact if a junction tree or a circuit fits the limits, and by [`Gibbs`] sampling otherwise.
 ///
 /// ```
 /// use prsl::infer::Engines;
@@ -33,24 +35,25 @@ pub struct Sampler {
 
 #[derive(Debug)]
 enum Kind {
-    Exact(Box<JunctionTree>),
+    Exact(Exact),
     Gibbs(Box<Gibbs>),
 }
 
 impl Sampler {
     pub(super) fn compile(engines: &Engines) -> Result<Self> {
-        let kind = match (engines.tree(), engines.choice) {
-            (Ok(tree), EngineChoice::Exact) => {
-                tree.careful()?;
-                Kind::Exact(Box::new(tree))
+        let kind = match engines.choice {
+            EngineChoice::Exact => Kind::Exact(careful(engines.require_exact()?.0)?),
+            EngineChoice::JunctionTree => Kind::Exact(careful(Exact::Tree(Arc::new(engines.tree()?)))?),
+            EngineChoice::Circuit => Kind::Exact(Exact::Circuit(engines.named_circuit()?)),
+            EngineChoice::Auto | EngineChoice::Loopy | EngineChoice::Enumeration => {
+                match engines.exact_within(f64::INFINITY)? {
+                    Choice::Engine(engine, _) if engine.is_careful() => Kind::Exact(engine),
+                    _ => {
+                        let (model, settings) = (engines.model(), GibbsSettings::default());
+                        Kind::Gibbs(Box::new(Gibbs::new(model, engines.factors(), settings)))
+                    }
+                }
             }
-            (Ok(tree), _) if tree.is_careful() => Kind::Exact(Box::new(tree)),
-            (Err(error), EngineChoice::Exact) => return Err(error),
-            (Ok(_) | Err(Error::TooCostly { .. }), _) => {
-                let (model, settings) = (engines.model(), GibbsSettings::default());
-                Kind::Gibbs(Box::new(Gibbs::new(model, engines.factors(), settings)))
-            }
-            (Err(error), _) => return Err(error),
         };
         Ok(Self { kind })
     }
@@ -63,10 +66,10 @@ impl Sampler {
         }
     }
 
-    /// The engine that draws: [`Engine::JunctionTree`] or [`Engine::Gibbs`].
+    /// The engine that draws: [`Engine::JunctionTree`], [`Engine::Circuit`] or [`Engine::Gibbs`].
     pub fn engine(&self) -> Engine {
         match &self.kind {
-            Kind::Exact(_) => Engine::JunctionTree,
+            Kind::Exact(engine) => engine.engine(),
             Kind::Gibbs(_) => Engine::Gibbs,
         }
     }
@@ -90,4 +93,12 @@ impl Sampler {
             Kind::Gibbs(engine) => engine.sample_batch(rows, sampling),
         }
     }
+}
+
+/// Refuses a junction tree that has only a plan with signs.
+fn careful(engine: Exact) -> Result<Exact> {
+    if let Exact::Tree(tree) = &engine {
+        tree.careful()?;
+    }
+    Ok(engine)
 }
