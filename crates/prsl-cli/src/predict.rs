@@ -41,9 +41,10 @@ Examples:
   prsl predict large.prsl --explain-plan
   gunzip -c beliefs.csv.gz | prsl predict warehouse.prsl - | head
 
-Engines: `auto` uses the junction tree for marginals if it fits the memory and takes at most 2e9 multiply-adds per row. \
-Otherwise it uses loopy propagation. For the most probable assignment it uses the junction tree if that is cheap, else branch \
-and bound, which proves its answer. `exact` fails if exact marginals do not fit. `--explain-plan` prints the engine and the reason.
+Engines: `auto` uses the cheaper of a junction tree and a circuit for marginals, if it fits the memory and takes at most 2e9 \
+multiply-adds per row. Otherwise it uses loopy propagation. For the most probable assignment it uses a circuit or a junction tree \
+if that is cheap, else branch and bound, which proves its answer. `exact` fails if exact marginals do not fit. \
+`junction-tree` and `circuit` ask for one of them. `--explain-plan` prints the engine and the reason.
 
 Columns of `--query marginals`: `label=category` for each category, then log_evidence, engine, status. log_evidence is \
 the logarithm of the probability that all rules hold; it measures how well beliefs and rules agree. Loopy propagation \

@@ -45,7 +45,7 @@ pub struct Question {
 impl Question {
     fn engine(&self) -> PyResult<EngineChoice> {
         EngineChoice::from_name(&self.engine).ok_or_else(|| {
-            let wanted = "`auto`, `exact`, `loopy` or `enumeration`";
+            let wanted = "`auto`, `exact`, `junction-tree`, `circuit`, `loopy` or `enumeration`";
             argument(format!("unknown engine `{}`, expected {wanted}", self.engine))
         })
     }

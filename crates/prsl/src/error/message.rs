@@ -14,7 +14,7 @@ pub(super) fn there_are(n_rows: usize) -> String {
 
 /// The suggestion of a similar name.
 pub(super) fn did_you_mean(name: &Option<String>) -> String {
-    name.as_ref().map_or_else(String::new, |name| format!("; did you mean {}?", quoted(&name)))
+    name.as_ref().map_or_else(String::new, |name| format!("; did you mean {}?", quoted(name)))
 }
 
 /// Advice for a number that is probably in percent.
@@ -61,7 +61,7 @@ const MAX_NAMED: usize = 10;
 pub(super) fn conflict(rules: &[String]) -> String {
     match rules {
         [] => "the evidence excludes itself".to_owned(),
-        [rule] => format!("rule {} excludes everything that the evidence allows", quoted(&rule)),
+        [rule] => format!("rule {} excludes everything that the evidence allows", quoted(rule)),
         rules => {
             let mut named: Vec<_> = rules.iter().take(MAX_NAMED).map(quoted).collect();
             if rules.len() > MAX_NAMED {

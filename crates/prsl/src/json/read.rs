@@ -94,7 +94,7 @@ fn rules(
     names: &Names,
 ) -> Result<Vec<Rule>> {
     let rule = |(index, entry): (usize, RuleEntry<'_>)| {
-        let called = entry.name.as_ref().map_or_else(String::new, |name| format!(" ({})", quoted(&name)));
+        let called = entry.name.as_ref().map_or_else(String::new, |name| format!(" ({})", quoted(name)));
         let wrong =
             |message: String| places.error(&spans[index], format!("rule {}{called}: {message}", index + 1));
         entry.into_rule(names).map_err(wrong)
@@ -238,7 +238,7 @@ impl<'de> Visitor<'de> for HeadVisitor<'_> {
 }
 
 fn foreign(format: &str) -> Error {
-    let message = format!("the field `format` is {format}, expected `{FORMAT}`", format = quoted(&format));
+    let message = format!("the field `format` is {format}, expected `{FORMAT}`", format = quoted(format));
     Error::Json { message, line: 0, column: 0 }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn check(report: &mut Report<'_>) {
             let (label, slope) = (model.label(id).name(), decimal(slope));
             let message = format!(
                 "label {label} is calibrated with slope {slope}, against its classifier",
-                label = quoted(&label)
+                label = quoted(label)
             );
             report
                 .add(Severity::Note, "falling-calibrator", report.document().label_span(id), message)

@@ -77,7 +77,7 @@ fn never_named(report: &mut Report<'_>, label: LabelId) {
     let name = report.model().label(label).name();
     let message = format!(
         "no typical combination names label {}, so that all of them speak for its being `no`",
-        quoted(&name)
+        quoted(name)
     );
     let span = report.document().label_span(label);
     let finding = report.add(Severity::Note, "never-typical", span, message);

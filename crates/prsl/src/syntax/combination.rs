@@ -37,14 +37,14 @@ fn named_categories(cursor: &mut Cursor<'_>) -> Parsed<Vec<Option<usize>>> {
         let Some(category) = atom.single() else {
             return Err(Diagnostic::new(
                 span,
-                format!("several categories of label {} are left", quoted(&name)),
+                format!("several categories of label {} are left", quoted(name)),
             )
             .with_help("a combination has one category of each label"));
         };
         if given[atom.label().index()].replace(category.index()).is_some() {
             return Err(Diagnostic::new(
                 span,
-                format!("label {} is named twice in one combination", quoted(&name)),
+                format!("label {} is named twice in one combination", quoted(name)),
             )
             .with_help("keep one of the two"));
         }

@@ -235,7 +235,7 @@ impl<'a> Cursor<'a> {
     /// The label of a name that was read at `span`.
     pub(crate) fn label_named(&self, name: &str, span: Range<usize>) -> Parsed<LabelId> {
         self.names().label(name).ok_or_else(|| {
-            let diagnostic = Diagnostic::new(span, format!("unknown label {}", quoted(&name)));
+            let diagnostic = Diagnostic::new(span, format!("unknown label {}", quoted(name)));
             let names = self.names();
             let near = self.may_compare(names.labels().len()).then(|| names.nearest_label(name)).flatten();
             match near {
@@ -364,7 +364,7 @@ impl<'a> Cursor<'a> {
         found.ok_or_else(|| {
             let diagnostic = Diagnostic::new(
                 span,
-                format!("unknown category {} of label {}", quoted(&name), quoted(label.name())),
+                format!("unknown category {} of label {}", quoted(name), quoted(label.name())),
             );
             let known = label.categories().iter().map(String::as_str);
             match self.may_compare(label.n_categories()).then(|| nearest(name, known)).flatten() {
@@ -379,12 +379,12 @@ impl<'a> Cursor<'a> {
             Bare::Atom(atom) => Ok(atom),
             Bare::Ambiguous(meanings) => {
                 let spelled: Vec<_> = meanings.iter().map(quoted).collect();
-                Err(Diagnostic::new(span, format!("{} could mean several things", quoted(&name)))
+                Err(Diagnostic::new(span, format!("{} could mean several things", quoted(name)))
                     .with_help(format!("write {}", spelled.join(" or "))))
             }
             // Its declaration has an error, which has been reported.
             Bare::Label(id) if self.names().labels()[id.index()].n_categories() == 0 => {
-                Err(Diagnostic::new(span, format!("{} is a label without categories", quoted(&name)))
+                Err(Diagnostic::new(span, format!("{} is a label without categories", quoted(name)))
                     .with_help("correct its declaration first"))
             }
             Bare::Label(id) => {
@@ -392,12 +392,12 @@ impl<'a> Cursor<'a> {
                 let example = self.names().qualified(id, CategoryId::new(0));
                 Err(Diagnostic::new(
                     span,
-                    format!("{} is a label with the categories {}", quoted(&name), listed(label)),
+                    format!("{} is a label with the categories {}", quoted(name), listed(label)),
                 )
                 .with_help(format!("say which one: {}", quoted(&example))))
             }
             Bare::Unknown => {
-                let diagnostic = Diagnostic::new(span, format!("unknown category {}", quoted(&name)));
+                let diagnostic = Diagnostic::new(span, format!("unknown category {}", quoted(name)));
                 let names = self.names();
                 let near = self.may_compare(names.n_bare()).then(|| names.nearest_bare(name)).flatten();
                 Err(match near {

@@ -24,7 +24,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
             let name = cursor.names().labels()[next.label().index()].name();
             return Err(Diagnostic::new(
                 start..cursor.last_end(),
-                format!("label {} is given twice", quoted(&name)),
+                format!("label {} is given twice", quoted(name)),
             )
             .with_help("keep one of the two"));
         }

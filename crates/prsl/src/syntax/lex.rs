@@ -223,7 +223,7 @@ impl Lexer<'_> {
         let text = &self.source[start..self.at];
         if self.at > before {
             self.errors.push(
-                Diagnostic::new(start..self.at, format!("{} is neither a number nor a name", quoted(&text)))
+                Diagnostic::new(start..self.at, format!("{} is neither a number nor a name", quoted(text)))
                     .with_help(format!(
                         "a name that starts with a digit is written in double quotes: \"{text}\""
                     )),
@@ -234,12 +234,12 @@ impl Lexer<'_> {
             Ok(number) if number.is_finite() => Some(Kind::Number(number)),
             Ok(_) => {
                 self.errors
-                    .push(Diagnostic::new(start..self.at, format!("number {} is too large", quoted(&text))));
+                    .push(Diagnostic::new(start..self.at, format!("number {} is too large", quoted(text))));
                 None
             }
             Err(_) => {
                 self.errors
-                    .push(Diagnostic::new(start..self.at, format!("{} is not a number", quoted(&text))));
+                    .push(Diagnostic::new(start..self.at, format!("{} is not a number", quoted(text))));
                 None
             }
         }

@@ -187,11 +187,8 @@ impl Contents {
         };
         let name = cursor.names().labels()[label.index()].name();
         let first = errors.line_of(first);
-        Err(Diagnostic::new(
-            statement[1].span.clone(),
-            format!("label {} is calibrated twice", quoted(&name)),
-        )
-        .with_help(format!("the first calibrator is {first}; remove one of them")))
+        Err(Diagnostic::new(statement[1].span.clone(), format!("label {} is calibrated twice", quoted(name)))
+            .with_help(format!("the first calibrator is {first}; remove one of them")))
     }
 
     fn read_rule(&mut self, statement: &[Token], cursor: &mut Cursor<'_>, errors: &Errors<'_>) -> Parsed<()> {
@@ -200,7 +197,7 @@ impl Contents {
             && let Some(first) = self.rule_names.insert(name.to_owned(), statement[0].span.start)
         {
             let first = errors.line_of(first);
-            return Err(Diagnostic::new(span, format!("two rules are named {}", quoted(&name)))
+            return Err(Diagnostic::new(span, format!("two rules are named {}", quoted(name)))
                 .with_help(format!("the first is {first}; rename one of them")));
         }
         self.rules.push(rule);

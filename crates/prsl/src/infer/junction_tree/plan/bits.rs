@@ -26,7 +26,7 @@ impl Bits {
     /// No tables yet; `None` if the network has too many variables.
     pub(super) fn new(network: &Network) -> Option<Self> {
         let n = network.variables.len();
-        let n_words = n.div_ceil(64);
+        let n_words = n.div_ceil(64).max(1);
         if n_words > MAX_WORDS {
             return None;
         }
@@ -80,26 +80,54 @@ impl Bits {
     /// The size of the table that two tables are joined into, and the number of products.
     #[inline(always)]
     pub(super) fn joined(&self, a: usize, b: usize) -> (f64, f64) {
-        let [a, b] = [a, b].map(|table| &self.scopes[table * self.n_words..(table + 1) * self.n_words]);
-        let kept = |word: usize| {
-            let (shared, either) = (a[word] & b[word], a[word] | b[word]);
-            either & !(shared & self.twice[word] | !shared & self.once[word])
-        };
+        match self.n_words {
+            1 => self.joined_in::<1>(a, b),
+            2 => self.joined_in::<2>(a, b),
+            3 => self.joined_in::<3>(a, b),
+            4 => self.joined_in::<4>(a, b),
+            5 => self.joined_in::<5>(a, b),
+            6 => self.joined_in::<6>(a, b),
+            7 => self.joined_in::<7>(a, b),
+            _ => self.joined_in::<MAX_WORDS>(a, b),
+        }
+    }
+
+    /// The same for a number of words that the compiler knows, so that it unrolls the loops.
+    #[inline(always)]
+    fn joined_in<const W: usize>(&self, a: usize, b: usize) -> (f64, f64) {
+        let [a, b] = [a, b].map(|table| words::<W>(&self.scopes[table * W..]));
+        let (once, twice) = (words::<W>(&self.once), words::<W>(&self.twice));
+        let [mut either, mut kept, mut repeated] = [[0; W]; 3];
+        for word in 0..W {
+            let shared = a[word] & b[word];
+            either[word] = a[word] | b[word];
+            kept[word] = either[word] & !(shared & twice[word] | !shared & once[word]);
+            repeated[word] = shared & kept[word];
+        }
         let (mut size, mut work) = (1.0, 1.0);
         for (with, powers) in &self.sizes {
-            let [mut n_kept, mut n_joined] = [0, 0];
-            for (word, with) in with.iter().enumerate() {
-                n_kept += (kept(word) & with).count_ones();
-                n_joined += ((a[word] | b[word]) & with).count_ones();
-            }
-            size *= powers[n_kept as usize];
-            work *= powers[n_joined as usize];
+            size *= powers[n_both(&kept, words(with))];
+            work *= powers[n_both(&either, words(with))];
         }
         if !self.fired.is_empty() {
-            let repeated =
-                |(word, fired): (usize, &u64)| (a[word] & b[word] & kept(word) & fired).count_ones();
-            work *= self.repeated[self.fired.iter().enumerate().map(repeated).sum::<u32>() as usize];
+            work *= self.repeated[n_both(&repeated, words(&self.fired))];
         }
         (size, work)
     }
+}
+
+/// The first `W` words.
+#[inline(always)]
+fn words<const W: usize>(bits: &[u64]) -> &[u64; W] {
+    bits.first_chunk().expect("all scopes have the same number of words")
+}
+
+/// The number of bits that both sets have.
+#[inline(always)]
+fn n_both<const W: usize>(a: &[u64; W], b: &[u64; W]) -> usize {
+    let mut n = 0;
+    for word in 0..W {
+        n += (a[word] & b[word]).count_ones();
+    }
+    n as usize
 }

@@ -334,7 +334,7 @@ mod tests {
     use super::super::super::network::{Filled, Form, Split};
     use super::super::super::order::{Graph, HEURISTICS};
     use super::*;
-    use crate::infer::factor::Factors;
+    use crate::infer::factor::{Factor, Factors};
     use crate::simulate::Simulation;
 
     #[test]
@@ -342,7 +342,10 @@ mod tests {
         for (seed, split) in [(1, Split::Signed), (2, Split::Or)] {
             let simulation = Simulation { n_labels: 30, n_rules: 60, n_rows: 1, seed };
             let factors = Factors::new(&simulation.draw().expect("a model").0);
-            let network = factors.network(&[Form::Decomposed; 60], split, Filled::No).expect("a network");
+            let form =
+                |factor: &Factor| if factor.n_variables() == 0 { Form::Table } else { Form::Decomposed };
+            let forms: Vec<Form> = factors.list.iter().map(form).collect();
+            let network = factors.network(&forms, split, Filled::No).expect("a network");
             let order = Graph::new(&network).eliminate(HEURISTICS[0], 0.0, 0, f64::INFINITY, &mut 0.0);
             let joins = Outline::new(&network, &order.expect("an order"), f64::INFINITY, &mut 0.0);
             let (mut outline, mut users) = Outline::of_leaves(&network);
