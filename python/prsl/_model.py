@@ -162,7 +162,7 @@ class Model:
 
         `query` is "marginals", "mpe", "both" or "samples". "mpe" returns the most probable assignment (MPE, the most
         probable explanation of the literature) of each row, or the `top` most probable ones. `engine` is "auto",
-        "exact", "loopy" or "enumeration". The search for assignments stops at a limit on counted work, so the answer is
+        "exact", "junction-tree", "circuit", "loopy" or "enumeration". The search for assignments stops at a limit on counted work, so the answer is
         the same on every machine. This takes about ten seconds for hard rows. `time_limit` sets a limit in seconds
         instead.
 
@@ -184,8 +184,12 @@ class Model:
         """
         return dict(_prsl.plan(self._core, _question(query, engine, None, 1, 1, memory, *[None] * 5)))
 
-    def explain(self, beliefs: Any, row: int = 0, *, normalize: bool = False) -> Explanation:
+    def explain(
+        self, beliefs: Any, row: int = 0, *, engine: str = "auto", normalize: bool = False
+    ) -> Explanation:
         """Explains one row: the effect of each rule on each label, and the rules in conflict.
+
+        `engine` is as in `predict`. If only loopy propagation fits, the explanation says that it is approximate.
 
         >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9 wets: rain -> wet")
         >>> explanation = model.explain({"rain": [0.8], "wet": [0.3]})
@@ -197,7 +201,7 @@ class Model:
         found = rows(self._core, beliefs, normalize=normalize)
         if not -len(found) <= row < len(found):
             raise ArgumentError(f"there is no row {row} among {len(found)}")
-        [(json, text)] = _prsl.explain(self._core, found.select([row % len(found)]))
+        [(json, text)] = _prsl.explain(self._core, found.select([row % len(found)]), engine)
         return Explanation(json, text)
 
     def evaluate(self, beliefs: Any, truths: Any, *, normalize: bool = False, n_bins: int = 10) -> dict[str, Any]:

@@ -269,3 +269,18 @@ def test_missing_and_unproven_assignments_have_their_own_status() -> None:
     pairs += [f"rule 0.9: l{a} xor l{b}" for b in range(24) for a in range(b)]
     found = Model.parse("\n".join(pairs)).predict({"l0": [0.6]}, "mpe", memory=1, time_limit=1e-9)
     assert found.status.tolist() == ["time_limit"] and found.assignments[0] is not None
+
+
+def test_engines_are_asked_for_by_name() -> None:
+    model = prsl.Model.parse("label a\nlabel b\nlabel c\nrule 1: a -> b\nrule 0.8: b -> c")
+    beliefs = {"a": [0.7], "b": [0.4], "c": [0.2]}
+    expected = model.predict(beliefs, engine="enumeration")
+    for engine in ["auto", "exact", "junction-tree", "circuit"]:
+        found = model.predict(beliefs, engine=engine)
+        np.testing.assert_allclose(found["c"], expected["c"], rtol=1e-12)
+        explanation = model.explain(beliefs, engine=engine)
+        assert len(explanation.rules) == 2
+    assert model.predict(beliefs, engine="circuit").engine == "circuit"
+    assert "approximate" in str(model.explain(beliefs, engine="loopy"))
+    with pytest.raises(prsl.errors.ArgumentError, match="unknown engine `tree`"):
+        model.explain(beliefs, engine="tree")

@@ -44,10 +44,7 @@ pub struct Question {
 
 impl Question {
     fn engine(&self) -> PyResult<EngineChoice> {
-        EngineChoice::from_name(&self.engine).ok_or_else(|| {
-            let wanted = "`auto`, `exact`, `junction-tree`, `circuit`, `loopy` or `enumeration`";
-            argument(format!("unknown engine `{}`, expected {wanted}", self.engine))
-        })
+        engine_named(&self.engine)
     }
 
     /// Whether marginals and whether assignments are requested.
@@ -100,6 +97,14 @@ impl Question {
     fn marginals(&self, model: &Model, engines: &Engines) -> Result<Arc<MarginalEngine>> {
         Ok(if self.is_usual() { model.usual()? } else { Arc::new(engines.marginals()?) })
     }
+}
+
+/// The engine called `name`.
+fn engine_named(name: &str) -> PyResult<EngineChoice> {
+    EngineChoice::from_name(name).ok_or_else(|| {
+        let wanted = "`auto`, `exact`, `junction-tree`, `circuit`, `loopy` or `enumeration`";
+        argument(format!("unknown engine `{name}`, expected {wanted}"))
+    })
 }
 
 /// Runs with this number of threads; by default one per core.
@@ -294,9 +299,15 @@ pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(
 
 /// The explanation of a row: as JSON, and in words.
 #[pyfunction]
-pub fn explain(py: Python<'_>, model: &Model, rows: &Rows) -> PyResult<Vec<(String, String)>> {
+pub fn explain(
+    py: Python<'_>,
+    model: &Model,
+    rows: &Rows,
+    engine: &str,
+) -> PyResult<Vec<(String, String)>> {
+    let choice = engine_named(engine)?;
     let found = py.detach(|| -> Result<_> {
-        let explainer = Explainer::compile(model.model())?;
+        let explainer = Explainer::compile_with(&Engines::new(model.model()).with_choice(choice))?;
         let explain = |row: usize| -> Result<(String, String)> {
             let explanation =
                 explainer.explain(&rows.rows.row(row)).map_err(|error| Failure::Row(row, error))?;
