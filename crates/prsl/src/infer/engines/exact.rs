@@ -189,7 +189,8 @@ impl Engines {
     /// expensive, then for models whose junction tree is expensive or refused.
     fn exact(&self, max_work: f64, max_edges: usize) -> Result<Choice> {
         if let Some(plan) = self.quick_circuit()
-            && plan.size().multiply_adds <= (self.greedy_entries() / SEARCH_GAIN).max(EXPENSIVE_ORDER)
+            && plan.size().multiply_adds
+                <= (self.greedy_entries() / SEARCH_GAIN).max(EXPENSIVE_ORDER).min(max_work)
             && let Ok(circuit) = self.shared_circuit(&plan)
         {
             let entries = quantity(self.greedy_entries());
@@ -208,18 +209,28 @@ impl Engines {
             Err(refused @ Error::TooCostly { .. }) => (f64::INFINITY, Some(refused.clone())),
             Err(error) => return Err(error.clone()),
         };
-        let circuit = self.late_circuit(tree_work, max_edges);
-        if let Some(plan) = &circuit
-            && plan.size().multiply_adds < tree_work
-            && let Ok(circuit) = self.shared_circuit(plan)
-        {
-            let tree = match &refused {
-                Some(refused) => refusal(refused)?,
-                None => format!("a junction tree takes {} multiply-adds a row", quantity(tree_work)),
-            };
-            let reason = format!("circuit: {}; {tree}", plan.size());
-            return Ok(Choice::Engine(Exact::Circuit(circuit), reason));
-        }
+        let why_no_circuit = match self.late_circuit(tree_work, max_edges) {
+            None => {
+                let edges = quantity(self.most_edges(max_edges) as f64);
+                format!("a circuit has more than {edges} edges")
+            }
+            Some(plan) if plan.size().multiply_adds < tree_work.min(max_work) => {
+                match self.shared_circuit(&plan) {
+                    Ok(circuit) => {
+                        let tree = match &refused {
+                            Some(refused) => refusal(refused)?,
+                            None => {
+                                format!("a junction tree takes {} multiply-adds a row", quantity(tree_work))
+                            }
+                        };
+                        let reason = format!("circuit: {}; {tree}", plan.size());
+                        return Ok(Choice::Engine(Exact::Circuit(circuit), reason));
+                    }
+                    Err(refused) => refusal(&refused)?,
+                }
+            }
+            Some(plan) => format!("a circuit takes {}", plan.size()),
+        };
         let refused = match refused {
             Some(refused) => refused,
             None => match plan?.tree(self.account()) {
@@ -231,11 +242,7 @@ impl Engines {
                 Err(error) => return Err(error),
             },
         };
-        let edges = quantity(self.most_edges(max_edges) as f64);
-        let reason = match circuit {
-            Some(plan) => format!("{}; a circuit takes {}", refusal(&refused)?, plan.size()),
-            None => format!("{}; a circuit has more than {edges} edges", refusal(&refused)?),
-        };
+        let reason = format!("{}; {why_no_circuit}", refusal(&refused)?);
         Ok(Choice::Refused(reason, refused))
     }
 
