@@ -6,6 +6,7 @@ mod golden;
 pub mod limits;
 mod precise;
 mod random;
+pub mod rulebases;
 mod simulated;
 
 pub use check::{
