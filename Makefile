@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python benchmark notebooks peers study doc fuzz clean
 
 all: test
 
@@ -51,6 +51,10 @@ bench-learning:
 bench-limits:
 	cargo build --release -p prsl-cli
 	cargo run --release -p prsl-bench --bin limits -- target/release/prsl
+
+## Size and time of circuits for rule bases; writes docs/circuits.md.
+bench-circuits:
+	cargo run --release -p prsl-bench --bin circuits
 
 ## Time for a million rows through NumPy, compared with the library's own time.
 bench-python:
