@@ -92,8 +92,9 @@ ROAD-R is a base of 243 rules about 41 labels that people wrote for traffic vide
 missing if the file is not available. The other bases are generated: `crates/prsl-testkit/src/rulebases.rs` describes them.
 Soft rules have different probabilities from 0.7 to 0.99. All labels are yes/no, with random beliefs from 0.02 to 0.98.
 
-Times are CPU time on one thread, the smallest of five runs. A row is its marginals and ln Z, in a batch of up to 20,000 rows.
-Targets are in parentheses. The memory limit is 1 GiB. A refusal also has its time.
+Times are CPU time on one thread, the smallest of five runs; only one run if it takes more than two seconds. A row is its
+marginals and ln Z, in a batch of up to 20,000 rows. Other programs that run at the same time make all times longer.
+Targets are in parentheses. The memory limit is 1 GiB. If a circuit is refused, the time is that until the refusal.
 
 Made by `make bench-circuits` at commit COMMIT.
 
@@ -103,7 +104,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     rayon::ThreadPoolBuilder::new().num_threads(1).build_global()?;
     let mut page = HEAD.replace("COMMIT", &commit()?);
-    page += "| rule base | labels | rules | nodes | edges | compiled in | time per row | junction tree | time per row | chosen |\n";
+    page += "| rule base | labels | rules | nodes | edges | compile time | row | junction tree | its row | chosen engine |\n";
     page += "|---|--:|--:|--:|--:|--:|--:|---|--:|---|\n";
     let mut reasons = String::new();
     let mut missed = Vec::new();
