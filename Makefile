@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-python benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python benchmark notebooks peers study doc fuzz clean
 
 all: test
 
@@ -52,6 +52,10 @@ bench-limits:
 	cargo build --release -p prsl-cli
 	cargo run --release -p prsl-bench --bin limits -- target/release/prsl
 
+## Size and time of circuits for rule bases; writes docs/circuits.md.
+bench-circuits:
+	cargo run --release -p prsl-bench --bin circuits
+
 ## Time for a million rows through NumPy, compared with the library's own time.
 bench-python:
 	cargo build --release -p prsl-bench --bin throughput
@@ -79,7 +83,7 @@ FUZZ_SECONDS ?= 600
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz
 	cargo run -p prsl-data --example parquet_seeds -- fuzz/seeds/parquet
-	for target in parse formula json export csv parquet arff exact loopy sampler branch_and_bound; do \
+	for target in parse formula json export csv parquet arff exact circuit loopy sampler branch_and_bound; do \
 	    mkdir -p fuzz/corpus/$$target; \
 	    RUSTC_BOOTSTRAP=1 cargo fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prsl::{Model, ModelBuilder, RuleId};
+use prsl::{Assignment, Model, ModelBuilder, RuleId};
 
 fn labels() -> ModelBuilder {
     Model::builder()
@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
             let again = labels().rule(printed.as_str(), 0.75).build().expect("a printed formula is read");
             assert_eq!(again, model, "{printed}");
             assert_eq!(Model::parse(&model.to_string()).expect("a printed model is read"), model);
-            let weight = model.rule(rule).weight(&[0; 6]);
+            let weight = model.rule(rule).weight(&Assignment::from_indices([0; 6]));
             assert!(weight == 0.25 || weight == 0.75);
         }
         Err(error) => assert!(!error.to_string().is_empty()),

@@ -23,8 +23,7 @@ pub fn read_as_beliefs_and_truths(table: impl Fn() -> Result<TableReader>) {
     {
         while let Ok(Some(rows)) = reader.next_chunk(3) {
             for row in rows {
-                let known = row.iter().zip(model.labels());
-                assert!(known.into_iter().all(|(c, label)| c.is_none_or(|c| c < label.n_categories())));
+                assert!(row.known().all(|(label, c)| c.index() < model.label(label).n_categories()));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Checks every engine against the precise oracle on models with extreme numbers, for tests and fuzzing.
 
-use prsl::infer::{Gibbs, GibbsSettings, LoopySettings, MaxProductTree, Sampling, Schedule};
+use prsl::infer::{Circuit, Gibbs, GibbsSettings, LoopySettings, MaxProductTree, Sampling, Schedule};
 use prsl::metrics::{joint_log_likelihoods, label_log_likelihoods};
 use prsl::{
     Assignment, BeliefMatrix, BranchAndBound, CategoryId, Engines, Error, JunctionTree, LabelId, Loopy,
-    Model, MostProbable, Posteriors, Status, Truth,
+    Model, MostProbable, Posteriors, RuleId, Status, Truth,
 };
 
 use crate::{Extreme, Precise, Sums, close, is_tree};
@@ -67,6 +67,65 @@ pub fn check_marginals(Extreme { model, rows }: &Extreme) -> Checked {
     Ok(())
 }
 
+/// All queries of a circuit: marginals, ln Z, agreement, the best assignments and samples.
+pub fn check_circuit(Extreme { model, rows }: &Extreme) -> Checked {
+    const N: usize = 100;
+    let (precise, engine) = (Precise::new(model), Circuit::compile(model).map_err(message)?);
+    // Agreement ignores typical combinations.
+    let rules_only = |keep: &dyn Fn(RuleId) -> bool| {
+        let model = model.edit().remove_typical().retain_rules(keep).build();
+        model.map(|model| Precise::new(&model)).map_err(message)
+    };
+    let all_rules = rules_only(&|_| true)?;
+    let without_each: Vec<Precise> =
+        model.rule_ids().map(|rule| rules_only(&|other| other != rule)).collect::<Result<_, _>>()?;
+    let posteriors = engine.infer_batch(rows).map_err(message)?;
+    let best = engine.best_batch(rows).map_err(message)?;
+    let sampling = Sampling { n_samples: N, ..Sampling::default() };
+    let samples = engine.sample_batch(rows, &sampling).map_err(message)?;
+    for row in 0..rows.n_rows() {
+        let (beliefs, sums) = (rows.row(row), precise.sums(&rows.row(row)));
+        let what = |wrong: String| format!("circuit, row {row}: {wrong}");
+        agree(&posteriors, row, &sums).map_err(what)?;
+        same_weights(&precise, &beliefs, &sums, best[row].as_slice(), 1).map_err(what)?;
+        same_weights(&precise, &beliefs, &sums, &engine.top(&beliefs, 4).map_err(message)?, 4)
+            .map_err(what)?;
+        let samples = samples[row].as_ref().map_err(|error| what(error.to_string()))?;
+        frequencies(&precise, &beliefs, samples.as_deref(), N).map_err(what)?;
+        let alone = match engine.infer(&beliefs) {
+            Ok(alone) => alone,
+            Err(Error::Impossible { .. }) => {
+                ensure!(!posteriors.is_possible(row), "{}", what("impossible alone".to_owned()));
+                continue;
+            }
+            Err(error) => return Err(what(error.to_string())),
+        };
+        let both = alone.marginals().iter().zip(posteriors.marginals(row).into_iter().flatten());
+        ensure!(
+            alone.log_evidence().to_bits() == posteriors.log_evidence(row).to_bits()
+                && both.clone().all(|(a, b)| a.to_bits() == b.to_bits()),
+            "{}",
+            what(format!("alone {:?}, in a batch {:?}", alone.marginals(), posteriors.marginals(row)))
+        );
+        let log_all = all_rules.sums(&beliefs).log_evidence;
+        let agreement = engine.agreement(&beliefs).map_err(message)?;
+        for (rule, (actual, without)) in agreement.into_iter().zip(&without_each).enumerate() {
+            let expected = (log_all - without.sums(&beliefs).log_evidence).exp();
+            let is_right = if expected > SMALL {
+                (actual - expected).abs() <= RELATIVE * expected
+            } else {
+                (0.0..=1.1 * SMALL).contains(&actual)
+            };
+            ensure!(
+                is_right,
+                "{}",
+                what(format!("agreement of rule {rule} is {actual:e} instead of {expected:e}"))
+            );
+        }
+    }
+    Ok(())
+}
+
 /// The best and the next best assignments of the exact engines.
 pub fn check_assignments(Extreme { model, rows }: &Extreme) -> Checked {
     let precise = Precise::new(model);
@@ -118,18 +177,8 @@ pub fn check_samples(Extreme { model, rows }: &Extreme) -> Checked {
         let possible = precise.sums(&rows.row(row)).log_evidence > f64::NEG_INFINITY;
         let place = |sample: &Assignment| precise.assignments().iter().position(|y| y == sample.indices());
         let samples = many[row].as_ref().map_err(|error| error.to_string())?;
-        ensure!(samples.is_some() == possible, "row {row}: {samples:?}");
-        let mut counts = vec![0.0; probabilities.len()];
-        for sample in samples.iter().flatten() {
-            counts[place(sample).ok_or("no assignment of the model")?] += 1.0;
-        }
-        for (count, p) in counts.into_iter().zip(&probabilities) {
-            // Ten standard deviations, and a constant for rare assignments.
-            let expected = N as f64 * p;
-            let bound = 10.0 * (expected * (1.0 - p)).sqrt() + 15.0;
-            ensure!((count - expected).abs() <= bound, "row {row}: {count} samples of {expected}");
-            ensure!(count == 0.0 || *p >= NEVER, "row {row}: drew what has probability {p:e}");
-        }
+        frequencies(&precise, &rows.row(row), samples.as_deref(), N)
+            .map_err(|wrong| format!("row {row}: {wrong}"))?;
         for samples in
             few.iter().zip([0, 1, 2, 1, 0]).filter(|(_, of)| *of == row).map(|(samples, _)| samples)
         {
@@ -263,6 +312,26 @@ fn agree(posteriors: &Posteriors, row: usize, sums: &Sums) -> Checked {
             actual <= 1.1 * SMALL && (actual > 0.0) == is_possible
         };
         ensure!(is_right, "marginal {place} is {actual:e} instead of {expected:e}");
+    }
+    Ok(())
+}
+
+/// Checks that `n` samples are as frequent as they are probable; there are none if the row is impossible.
+fn frequencies(precise: &Precise, row: &[f64], samples: Option<&[Assignment]>, n: usize) -> Checked {
+    let is_possible = precise.sums(row).log_evidence > f64::NEG_INFINITY;
+    ensure!(samples.is_some() == is_possible, "samples {samples:?}");
+    let probabilities = precise.probabilities(row);
+    let mut counts = vec![0.0; probabilities.len()];
+    for sample in samples.into_iter().flatten() {
+        let place = precise.assignments().iter().position(|y| y == sample.indices());
+        counts[place.ok_or("no assignment of the model")?] += 1.0;
+    }
+    for (count, p) in counts.into_iter().zip(&probabilities) {
+        // Ten standard deviations, and a constant for rare assignments.
+        let expected = n as f64 * p;
+        let bound = 10.0 * (expected * (1.0 - p)).sqrt() + 15.0;
+        ensure!((count - expected).abs() <= bound, "{count} samples of {expected}");
+        ensure!(count == 0.0 || *p >= NEVER, "drew what has probability {p:e}");
     }
     Ok(())
 }

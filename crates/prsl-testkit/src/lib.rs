@@ -6,10 +6,12 @@ mod golden;
 pub mod limits;
 mod precise;
 mod random;
+pub mod rulebases;
 mod simulated;
 
 pub use check::{
-    Checked, check_assignments, check_loopy, check_marginals, check_samples, check_scores, check_search,
+    Checked, check_assignments, check_circuit, check_loopy, check_marginals, check_samples, check_scores,
+    check_search,
 };
 pub use extreme::{Bytes, Extreme, extreme_model, is_tree};
 pub use golden::{Golden, GoldenTest, golden};

@@ -5,8 +5,8 @@ use prsl::{
     Assignment, BeliefMatrix, BranchAndBound, Engines, Evidence, JunctionTree, Loopy, Model, Normalize,
 };
 use prsl_testkit::{
-    Checked, Extreme, Precise, check_assignments, check_loopy, check_marginals, check_samples, check_scores,
-    check_search, extreme_model,
+    Checked, Extreme, Precise, check_assignments, check_circuit, check_loopy, check_marginals, check_samples,
+    check_scores, check_search, extreme_model,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -35,6 +35,11 @@ fn all(check: fn(&Extreme) -> Checked) {
 #[test]
 fn marginals_are_precise() {
     all(check_marginals);
+}
+
+#[test]
+fn circuits_are_precise() {
+    all(check_circuit);
 }
 
 #[test]
@@ -73,8 +78,15 @@ fn yes_no(text: &str, beliefs: &[f64]) -> Extreme {
 }
 
 fn check_all(extreme: &Extreme) {
-    for check in [check_marginals, check_assignments, check_search, check_samples, check_scores, check_loopy]
-    {
+    for check in [
+        check_marginals,
+        check_circuit,
+        check_assignments,
+        check_search,
+        check_samples,
+        check_scores,
+        check_loopy,
+    ] {
         check(extreme).unwrap_or_else(|wrong| panic!("{wrong}\n{}", extreme.model));
     }
 }
