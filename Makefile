@@ -70,7 +70,7 @@ benchmark:
 notebooks:
 	bash docs/tutorials/notebooks
 
-## Comparison with pyAgrum, pgmpy, toulbar2 and ProbLog; writes docs/peers.md. `bench/peers/run --quick` is faster.
+## Comparison with pyAgrum, pgmpy, toulbar2, ProbLog, PySDD and KLay; writes docs/peers.md. `bench/peers/run --quick` is faster.
 peers:
 	bash bench/peers/run
 
