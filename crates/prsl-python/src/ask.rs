@@ -299,12 +299,7 @@ pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(
 
 /// The explanation of a row: as JSON, and in words.
 #[pyfunction]
-pub fn explain(
-    py: Python<'_>,
-    model: &Model,
-    rows: &Rows,
-    engine: &str,
-) -> PyResult<Vec<(String, String)>> {
+pub fn explain(py: Python<'_>, model: &Model, rows: &Rows, engine: &str) -> PyResult<Vec<(String, String)>> {
     let choice = engine_named(engine)?;
     let found = py.detach(|| -> Result<_> {
         let explainer = Explainer::compile_with(&Engines::new(model.model()).with_choice(choice))?;

@@ -11,6 +11,7 @@ use crate::infer::account::{Account, Pool};
 use crate::infer::factor::States;
 use crate::infer::ranking::Answer;
 use crate::infer::semiring::{Aim, LogSumProduct, Semiring};
+use crate::label::LabelId;
 use crate::log_space::{exp_positive, log_add_exp};
 use crate::model::Model;
 use crate::outcome::SMALLEST;
@@ -25,8 +26,8 @@ pub(super) struct Evaluator<S: Semiring> {
     /// The weights of all rules when they are silent and when they have fired.
     pub(super) weights: Vec<[f64; 2]>,
     aim: Aim,
-    /// For each label, whether the circuit contains it.
-    is_inside: Vec<bool>,
+    /// Labels that no rule names.
+    outside: Vec<LabelId>,
     /// For each label of the circuit, whether every state is a single category.
     is_plain: Vec<bool>,
     account: Arc<Account>,
@@ -54,8 +55,8 @@ impl<S: Semiring> Evaluator<S> {
         account: &Arc<Account>,
     ) -> Self {
         let constants = layout.constants(&weights);
-        let mut is_inside = vec![false; model.labels().len()];
-        layout.labels.iter().for_each(|it| is_inside[it.label.index()] = true);
+        let is_outside = |label: &LabelId| layout.labels.binary_search_by_key(label, |it| it.label).is_err();
+        let outside = model.label_ids().filter(is_outside).collect();
         let is_plain = |it: &LabelStates| states.of_category[it.label.index()].len() == it.states.len();
         let bytes = layout.workspace_bytes();
         Self {
@@ -66,7 +67,7 @@ impl<S: Semiring> Evaluator<S> {
             constants,
             weights,
             aim,
-            is_inside,
+            outside,
             account: Arc::clone(account),
             one: account.pool(bytes),
             four: account.pool(4 * bytes),
@@ -278,12 +279,11 @@ impl<S: Semiring> Evaluator<S> {
 
     /// ln of the sum (or the maximum) of the beliefs about all labels outside the circuit.
     fn log_outside<R: Semiring>(&self, row: &[f64]) -> f64 {
-        let outside = self.model.label_ids().filter(|label| !self.is_inside[label.index()]);
-        let total = |label| {
+        let total = |&label: &LabelId| {
             let beliefs = row[self.model.block(label)].iter();
-            beliefs.fold(R::ZERO, |sum, &belief| R::add(sum, R::element(belief)))
+            R::ln(beliefs.fold(R::ZERO, |sum, &belief| R::add(sum, R::element(belief))))
         };
-        outside.map(|label| R::ln(total(label))).sum()
+        self.outside.iter().map(total).sum()
     }
 
     /// ln of every category's mass, for each label up to a constant: −∞ only if the category is impossible.
