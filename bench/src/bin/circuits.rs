@@ -24,13 +24,13 @@ struct Arguments {
     /// The page to write.
     #[arg(short, long, default_value = "docs/circuits.md")]
     output: PathBuf,
+    /// Maximum number of rows of a measurement.
+    #[arg(long, default_value_t = 20_000)]
+    rows: usize,
     /// Only the rule bases whose description contains this; no page is written.
     #[arg(long, default_value = "")]
     only: String,
 }
-
-/// Maximum number of rows of a measurement.
-const MAX_ROWS: usize = 20_000;
 
 /// Multiply-adds of all rows of a measurement: about a second. Rows beyond it are left out.
 const MAX_WORK: f64 = 1e9;
@@ -109,7 +109,7 @@ fn main() -> Result<()> {
     let mut reasons = String::new();
     let mut missed = Vec::new();
     for line in lines()?.iter().filter(|line| line.what.contains(&arguments.only)) {
-        let measured = measure(line).with_context(|| line.what.clone())?;
+        let measured = measure(line, arguments.rows).with_context(|| line.what.clone())?;
         println!("{}\n{}", measured.cells, measured.reason);
         writeln!(page, "{}", measured.cells)?;
         writeln!(reasons, "- {}: {}", line.what, measured.reason)?;
@@ -139,9 +139,9 @@ struct Measured {
     missed: bool,
 }
 
-fn measure(line: &Line) -> Result<Measured> {
+fn measure(line: &Line, n_rows: usize) -> Result<Measured> {
     let model = Model::parse(&line.text)?;
-    let rows = yes_no_rows(&model, MAX_ROWS, 1).1;
+    let rows = yes_no_rows(&model, n_rows, 1).1;
     let (compile, circuit) = fastest(|| Circuit::compile(&model));
     let (nodes, edges, row) = match &circuit {
         Ok(circuit) => {
