@@ -183,3 +183,15 @@ fn many_categories_and_wide_counts_are_compiled() {
     assert!(close(actual.log_evidence(), expected.log_evidence(), 1e-9));
     assert!(actual.marginals().iter().zip(expected.marginals()).all(|(a, e)| close(*a, *e, 1e-9)));
 }
+
+/// Long chains used up the memory, or took minutes: the budget was checked only when a component was finished.
+#[test]
+fn long_chains_are_refused_within_the_budget() {
+    let soft = prsl_testkit::limits::chain(16_000);
+    let hard = soft.replace("rule 0.9:", "rule 1:");
+    assert_ne!(soft, hard);
+    for text in [soft, hard] {
+        let refused = Circuit::compile(&Model::parse(&text).unwrap());
+        assert!(matches!(refused, Err(prsl::Error::TooCostly { .. })), "{refused:?}");
+    }
+}

@@ -127,6 +127,11 @@ impl Typical {
         Self { model: model.clone(), usual, entries, unusual, of_label }
     }
 
+    /// Whether no combination has a positive weight.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The posterior of a row, where `log_rest` is ln Z₀.
     pub(crate) fn mixture(&self, row: &[f64], log_rest: f64) -> Mixture {
         self.mixture_without(row, log_rest, None)

@@ -42,7 +42,7 @@ pub(super) struct Budget {
     pub(super) max_edges: usize,
     /// Work in units of about a nanosecond.
     pub(super) max_work: f64,
-    /// Words of all keys in the cache.
+    /// Words of all keys in the cache, and of all components that are being compiled.
     pub(super) max_words: usize,
 }
 
@@ -106,6 +106,8 @@ struct Search<'p> {
     nodes: Vec<Vec<Edge>>,
     n_edges: usize,
     n_words: usize,
+    /// Words of the components on the stack. Their keys move to the cache when they are finished.
+    stack_words: usize,
     unique: Map<Vec<Edge>, NodeId>,
     /// The node of each component that was compiled; `None` if it is impossible.
     cache: Map<Vec<u64>, Option<NodeId>>,
@@ -131,6 +133,7 @@ pub(super) fn compile(
         nodes: Vec::new(),
         n_edges: 0,
         n_words: 0,
+        stack_words: 0,
         unique: Map::default(),
         cache: Map::default(),
         stack: Vec::new(),
@@ -163,29 +166,43 @@ impl Search<'_> {
         if let Some(&node) = self.cache.get(&component.key) {
             return Ok(node);
         }
-        let frame = self.frame(component);
-        self.stack.push(frame);
+        self.push(component);
         loop {
             let frame = self.stack.last_mut().expect("the stack is not empty");
             if let Some(component) = frame.pending.pop() {
                 match self.cache.get(&component.key) {
                     Some(&node) => self.deliver(node),
-                    None => {
-                        let frame = self.frame(component);
-                        self.stack.push(frame);
-                    }
+                    None => self.push(component),
                 }
             } else if let Some(state) = frame.states.pop() {
                 self.branch(state);
+                self.check()?;
             } else {
                 let frame = self.stack.pop().expect("the stack is not empty");
-                let node = self.finish(frame)?;
+                let node = self.finish(frame);
+                self.check()?;
                 if self.stack.is_empty() {
                     return Ok(node);
                 }
                 self.deliver(node);
             }
         }
+    }
+
+    /// Starts to compile a component.
+    fn push(&mut self, component: Component) {
+        self.stack_words += component.n_words();
+        let frame = self.frame(component);
+        self.stack.push(frame);
+    }
+
+    /// Returns an error if the search exceeds its budget.
+    fn check(&self) -> Result<(), OutOfBudget> {
+        let Budget { max_edges, max_work, max_words } = self.budget;
+        let is_within = self.n_edges <= max_edges
+            && self.domains.work <= max_work
+            && self.n_words + self.stack_words <= max_words;
+        if is_within { Ok(()) } else { Err(OutOfBudget) }
     }
 
     fn frame(&self, component: Component) -> Frame {
@@ -255,16 +272,13 @@ impl Search<'_> {
     }
 
     /// Stores the node of a finished component.
-    fn finish(&mut self, frame: Frame) -> Result<Option<NodeId>, OutOfBudget> {
+    fn finish(&mut self, frame: Frame) -> Option<NodeId> {
         let node = if frame.edges.is_empty() { None } else { Some(self.unique(frame.edges)) };
+        self.stack_words -= frame.component.n_words();
         self.domains.work += 20.0 * frame.component.key.len() as f64;
         self.n_words += frame.component.key.len();
         self.cache.insert(frame.component.key, node);
-        let Budget { max_edges, max_work, max_words } = self.budget;
-        if self.n_edges > max_edges || self.domains.work > max_work || self.n_words > max_words {
-            return Err(OutOfBudget);
-        }
-        Ok(node)
+        node
     }
 
     fn unique(&mut self, edges: Vec<Edge>) -> NodeId {

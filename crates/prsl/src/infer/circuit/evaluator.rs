@@ -10,9 +10,9 @@ use crate::belief::BeliefMatrix;
 use crate::infer::account::{Account, Pool};
 use crate::infer::factor::States;
 use crate::infer::ranking::Answer;
-use crate::infer::semiring::{Aim, LogSumProduct, Semiring};
+use crate::infer::semiring::{Aim, LogSumProduct, Semiring, SumProduct};
 use crate::label::LabelId;
-use crate::log_space::{exp_positive, log_add_exp};
+use crate::log_space::{divide_positive, exp_positive, log_add_exp};
 use crate::model::Model;
 use crate::outcome::SMALLEST;
 use crate::rule::RuleId;
@@ -90,7 +90,7 @@ impl<S: Semiring> Evaluator<S> {
         answer.unwrap_or_else(|| self.in_logarithms(row, constants))
     }
 
-    fn in_logarithms(&self, row: &[f64], constants: &Constants) -> Answer {
+    pub(super) fn in_logarithms(&self, row: &[f64], constants: &Constants) -> Answer {
         let answer = self.log.with(
             || Workspace::new(&self.layout),
             |workspace| self.answers(workspace, &[row], constants).pop().flatten(),
@@ -343,6 +343,107 @@ impl<S: Semiring> Evaluator<S> {
         let mut weights = self.weights.clone();
         weights[rule.index()] = [1.0, 1.0];
         self.layout.constants(&weights)
+    }
+}
+
+impl Evaluator<SumProduct> {
+    /// Whether all states of the circuit are single categories.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain.iter().all(|&is_plain| is_plain)
+    }
+
+    /// The marginals and ln Z of all rows, without typical combinations, if all states are single categories. Also returns
+    /// the rows that underflow may have changed.
+    ///
+    /// It gives the same bits as [`Self::batch`], and saves the memory of an answer for each row: half of the time of a
+    /// small circuit.
+    pub(super) fn marginals(&self, rows: &BeliefMatrix) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
+        let (bytes, threads) = (self.layout.workspace_bytes(), rayon::current_num_threads() as u64);
+        let fits = |lanes: u64| self.account.fits(0, lanes * bytes * threads);
+        let answers = if 8 * bytes <= MAX_BYTES_OF_EIGHT && fits(8) {
+            self.marginals_in(&self.eight, rows)
+        } else if fits(4) {
+            self.marginals_in(&self.four, rows)
+        } else {
+            self.marginals_in(&self.one, rows)
+        };
+        self.account.rest();
+        answers
+    }
+
+    fn marginals_in<const L: usize>(
+        &self,
+        pool: &Pool<Workspace<SumProduct, L>>,
+        rows: &BeliefMatrix,
+    ) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
+        let n_categories = self.model.n_categories();
+        let mut marginals = vec![0.0; rows.values().len()];
+        let mut log_totals = vec![0.0; rows.n_rows()];
+        let part = |(part, (marginals, log_totals)): (usize, (&mut [f64], &mut [f64]))| {
+            let first = part * GROUPS * L;
+            let mut open = Vec::new();
+            pool.with(
+                || Workspace::new(&self.layout),
+                |workspace| {
+                    let groups = marginals.chunks_mut(L * n_categories).zip(log_totals.chunks_mut(L));
+                    for (group, (marginals, log_totals)) in groups.enumerate() {
+                        let start = first + group * L;
+                        let group: Vec<&[f64]> =
+                            (start..start + log_totals.len()).map(|row| rows.values_of(row)).collect();
+                        let is_exact = self.marginals_of(workspace, &group, marginals, log_totals);
+                        open.extend(
+                            (0..group.len()).filter(|&lane| !is_exact[lane]).map(|lane| start + lane),
+                        );
+                    }
+                },
+            );
+            open
+        };
+        let open = marginals
+            .par_chunks_mut((GROUPS * L * n_categories).max(1))
+            .zip(log_totals.par_chunks_mut(GROUPS * L))
+            .enumerate()
+            .map(part)
+            .collect::<Vec<_>>();
+        (marginals, log_totals, open.into_iter().flatten().collect())
+    }
+
+    /// Writes the marginals and ln Z of up to `L` rows. Returns which of them are exact.
+    fn marginals_of<const L: usize>(
+        &self,
+        workspace: &mut Workspace<SumProduct, L>,
+        rows: &[&[f64]],
+        marginals: &mut [f64],
+        log_totals: &mut [f64],
+    ) -> [bool; L] {
+        if !self.constants.is_precise {
+            return [false; L];
+        }
+        self.fill(workspace, rows);
+        workspace.collect(&self.layout, &self.constants);
+        workspace.distribute(&self.layout, &self.constants);
+        let (totals, smallest) = (workspace.total(), workspace.normalize(&self.layout));
+        let mut is_exact = [false; L];
+        for (lane, (row, marginals)) in
+            rows.iter().zip(marginals.chunks_mut(self.model.n_categories())).enumerate()
+        {
+            for label in &self.layout.labels {
+                let slots = &mut marginals[self.model.block(label.label)];
+                for (slot, mass) in slots.iter_mut().zip(&workspace.masses[label.states.clone()]) {
+                    *slot = mass[lane];
+                }
+            }
+            for &label in &self.outside {
+                let block = self.model.block(label);
+                let total: f64 = row[block.clone()].iter().sum();
+                for (slot, &belief) in marginals[block.clone()].iter_mut().zip(&row[block]) {
+                    *slot = divide_positive(belief, total);
+                }
+            }
+            log_totals[lane] = totals[lane].ln() + self.log_outside::<SumProduct>(row);
+            is_exact[lane] = smallest[lane] >= SMALLEST || self.has_normal_products(row, &self.constants);
+        }
+        is_exact
     }
 }
 

@@ -212,10 +212,10 @@ impl Circuit {
     /// All marginals and ln Z for many rows. An impossible row does not affect the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
         check_same_labels(rows.model(), self.model())?;
-        let answers = self.sums.batch(rows, |row, answer| self.finished(row, answer));
-        let log_evidence = answers.iter().map(|(log_evidence, _)| *log_evidence).collect();
-        let mut marginals = Vec::with_capacity(rows.values().len());
-        answers.iter().for_each(|(_, row)| marginals.extend_from_slice(row));
+        let (marginals, log_evidence) = match self.typical.is_empty() && self.sums.is_plain() {
+            true => self.marginals(rows),
+            false => self.mixtures(rows),
+        };
         let (model, engine) = (self.model().clone(), Engine::Circuit);
         Ok(Posteriors {
             model,
@@ -224,6 +224,27 @@ impl Circuit {
             engine,
             stopped: vec![Stopped::Exact; rows.n_rows()],
         })
+    }
+
+    /// The marginals and ln Z of rows without typical combinations.
+    fn marginals(&self, rows: &BeliefMatrix) -> (Vec<f64>, Vec<f64>) {
+        let (mut marginals, mut log_evidence, open) = self.sums.marginals(rows);
+        let n_categories = self.model().n_categories();
+        for row in open {
+            let values = rows.values_of(row);
+            let answer = self.sums.in_logarithms(values, &self.sums.constants);
+            let (log_total, of_row) = self.finished(values, answer);
+            log_evidence[row] = log_total;
+            marginals[row * n_categories..(row + 1) * n_categories].copy_from_slice(&of_row);
+        }
+        (marginals, log_evidence)
+    }
+
+    /// The marginals and ln Z of any rows.
+    fn mixtures(&self, rows: &BeliefMatrix) -> (Vec<f64>, Vec<f64>) {
+        let answers = self.sums.batch(rows, |row, answer| self.finished(row, answer));
+        let (log_evidence, parts): (Vec<f64>, Vec<Vec<f64>>) = answers.into_iter().unzip();
+        (parts.concat(), log_evidence)
     }
 
     /// The agreement of every rule, in the order of the rules: P(rule holds | all other rules hold, evidence). It is

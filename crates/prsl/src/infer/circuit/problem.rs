@@ -247,6 +247,7 @@ impl Problem {
             causes.push(Cause { label: variable, cause, clause, effects: weights });
         }
         if !must_be_silent {
+            literals.sort_by_key(|literal| literal.variable);
             self.constraints.push(Constraint::Clause { literals, effects });
         }
         self.constraints.extend(causes.into_iter().map(Constraint::Cause));

@@ -18,6 +18,13 @@ pub(super) struct Component {
     pub(super) key: Vec<u64>,
 }
 
+impl Component {
+    /// Number of words of memory.
+    pub(super) fn n_words(&self) -> usize {
+        self.key.len() + self.variables.len() + self.constraints.len() / 2
+    }
+}
+
 /// The effect of a branch, and what it leaves open.
 #[derive(Debug, Default)]
 pub(super) struct Residual {
@@ -52,6 +59,8 @@ pub(super) struct Reducer<'p> {
     open: Vec<Open>,
     /// For each constraint, whether it is open in the current branch.
     is_open: Vec<bool>,
+    /// For each variable, the kept hard clauses that start with it, while clauses are dropped.
+    by_first: Vec<Vec<usize>>,
     /// Union-find over variables.
     parents: Vec<VariableId>,
     /// For each variable, the index of its component, and the number of its open constraints.
@@ -70,6 +79,7 @@ impl<'p> Reducer<'p> {
             variables: Vec::new(),
             open: Vec::new(),
             is_open: vec![false; problem.constraints.len()],
+            by_first: vec![Vec::new(); n],
             parents: vec![0; n],
             component_of: vec![NONE; n],
             n_open: vec![0; n],
@@ -200,43 +210,53 @@ impl<'p> Reducer<'p> {
     }
 
     /// Drops clauses that a hard clause implies. Soft ones among them have fired.
+    ///
+    /// The first variable of a clause that implies another one occurs in both, so it finds the candidates.
     fn subsume(&mut self, domains: &mut Domains, residual: &mut Residual) {
-        let mut hard: Vec<usize> = (0..self.open.len()).filter(|&it| self.open[it].is_hard_clause).collect();
-        hard.sort_by_key(|&it| self.open[it].variables.len());
-        let mut kept: Vec<usize> = Vec::new();
-        for place in hard {
-            if self.is_implied(&kept, place) {
-                self.open[place].is_dropped = true;
-            } else {
-                kept.push(place);
-            }
-        }
-        domains.work += (self.open.len() * kept.len()) as f64;
-        for place in 0..self.open.len() {
-            if self.open[place].is_hard_clause || self.open[place].literals.is_empty() {
+        let is_hard = |place: &usize| self.open[*place].is_hard_clause;
+        let (mut order, soft): (Vec<usize>, Vec<usize>) =
+            (0..self.open.len()).filter(|&it| !self.open[it].literals.is_empty()).partition(is_hard);
+        order.sort_by_key(|&it| self.open[it].variables.len());
+        let n_hard = order.len();
+        order.extend(soft);
+        let mut touched = Vec::new();
+        for (rank, place) in order.into_iter().enumerate() {
+            let (is_implied, n_compared) = self.is_implied(place);
+            domains.work += 5.0 * (n_compared + self.open[place].variables.len()) as f64;
+            let first = self.variables[self.open[place].variables.start];
+            if !is_implied {
+                if rank < n_hard {
+                    self.by_first[first as usize].push(place);
+                    touched.push(first);
+                }
                 continue;
             }
-            if self.is_implied(&kept, place) {
-                self.open[place].is_dropped = true;
-                let constraint = self.open[place].constraint as usize;
-                let Constraint::Clause { effects, .. } = &self.problem.constraints[constraint] else {
-                    unreachable!("only clauses have literals")
-                };
-                if let Effect::Weight(slot) = effects[1] {
-                    residual.slots.push(slot);
+            self.open[place].is_dropped = true;
+            let constraint = &self.problem.constraints[self.open[place].constraint as usize];
+            if let Constraint::Clause { effects: [_, Effect::Weight(slot)], .. } = constraint {
+                residual.slots.push(*slot);
+            }
+        }
+        touched.into_iter().for_each(|variable| self.by_first[variable as usize].clear());
+    }
+
+    /// Whether a kept hard clause implies the clause at a place, and the number of clauses that were compared.
+    fn is_implied(&self, place: usize) -> (bool, usize) {
+        let clause = &self.open[place];
+        let mut n_compared = 0;
+        for variable in &self.variables[clause.variables.clone()] {
+            for &other in &self.by_first[*variable as usize] {
+                n_compared += 1;
+                let other = &self.open[other];
+                if other.filter & !clause.filter == 0
+                    && other.variables.len() <= clause.variables.len()
+                    && self.implies(other, clause)
+                {
+                    return (true, n_compared);
                 }
             }
         }
-    }
-
-    /// Whether one of these hard clauses implies the clause at a place.
-    fn is_implied(&self, hard: &[usize], place: usize) -> bool {
-        let clause = &self.open[place];
-        hard.iter().map(|&it| &self.open[it]).any(|other| {
-            other.filter & !clause.filter == 0
-                && other.variables.len() <= clause.variables.len()
-                && self.implies(other, clause)
-        })
+        (false, n_compared)
     }
 
     /// Whether every literal of `a` implies a literal of `b`. Literals are sorted by variable.

@@ -14,7 +14,7 @@
 //! the maximum 1, for maxima), so (1) omits them.
 
 use super::layout::{Constants, Layout};
-use crate::infer::semiring::{Semiring, wide};
+use crate::infer::semiring::{Semiring, SumProduct, wide};
 
 /// The values of one evaluation, with `L` rows side by side.
 pub(super) struct Workspace<S: Semiring, const L: usize> {
@@ -145,6 +145,39 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             let parent = &mut self.term_masses[layout.terms.parents[entry] as usize];
             *parent = plus::<S, L>(*parent, mass);
         }
+    }
+}
+
+impl<const L: usize> Workspace<SumProduct, L> {
+    /// Divides the masses of each label by their sum. Returns for each row the smallest mass before the division, of the
+    /// states that are possible and have a positive belief.
+    pub(super) fn normalize(&mut self, layout: &Layout) -> [f64; L] {
+        wide!(self.normalize_in(layout))
+    }
+
+    #[inline(always)]
+    fn normalize_in(&mut self, layout: &Layout) -> [f64; L] {
+        let mut smallest = [f64::INFINITY; L];
+        for label in &layout.labels {
+            let mut total = [0.0; L];
+            for state in label.states.clone() {
+                let (mass, belief) = (self.masses[state], self.beliefs[state]);
+                total = plus::<SumProduct, L>(total, mass);
+                if layout.is_possible[state] {
+                    for lane in 0..L {
+                        let counted = if belief[lane] > 0.0 { mass[lane] } else { f64::INFINITY };
+                        smallest[lane] = if counted < smallest[lane] { counted } else { smallest[lane] };
+                    }
+                }
+            }
+            for state in label.states.clone() {
+                for lane in 0..L {
+                    let mass = self.masses[state][lane];
+                    self.masses[state][lane] = if total[lane] > 0.0 { mass / total[lane] } else { mass };
+                }
+            }
+        }
+        smallest
     }
 }
 
