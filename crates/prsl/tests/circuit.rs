@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use prsl::infer::{Circuit, Enumeration, Sampling};
-use prsl::{BeliefMatrix, Evidence, JunctionTree, Model};
+use prsl::{BeliefMatrix, Engine, Engines, Evidence, JunctionTree, Model};
 use prsl_testkit::{close, shared, small_model};
 
 /// Differences of a few units in the last place, in sums of some thousand terms.
@@ -90,6 +90,28 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn bits_do_not_depend_on_threads_batches_and_runs((model, rows) in small_model()) {
+        // More rows than a thread takes at once.
+        let places: Vec<usize> = (0..300).map(|place| place % rows.n_rows()).collect();
+        let many = rows.select(&places);
+        let infer = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let circuit = Circuit::compile(&model).unwrap();
+            pool.install(|| circuit.infer_batch(&many)).unwrap()
+        };
+        let (one, three) = (infer(1), infer(3));
+        prop_assert_eq!(&one, &three);
+        let few = Circuit::compile(&model).unwrap().infer_batch(&rows).unwrap();
+        for (row, &place) in places.iter().enumerate() {
+            prop_assert_eq!(one.marginals(row), few.marginals(place));
+        }
+    }
+}
+
 /// χ² of the samples' frequencies, with few expected in a cell merged into one.
 #[test]
 fn samples_have_the_distribution_of_enumeration() {
@@ -147,7 +169,9 @@ fn rule_bases_that_people_wrote_have_their_exact_answers() {
             let cells: Vec<Option<f64>> = row.iter().flat_map(|&p| [Some(p), None]).collect();
             rows.push(&cells, prsl::Normalize::Never).unwrap();
         }
-        let posteriors = Circuit::compile(&model).unwrap().infer_batch(&rows).unwrap();
+        let engine = Engines::new(&model).marginals().unwrap();
+        assert_eq!(engine.engine(), Engine::Circuit, "{}", engine.reason());
+        let posteriors = engine.infer_batch(&rows).unwrap();
         for (row, expected) in read(format!("{name}-marginals.csv")).iter().enumerate() {
             let (log_evidence, marginals) = expected.split_last().unwrap();
             assert!((posteriors.log_evidence(row) - log_evidence).abs() < 1e-9);
