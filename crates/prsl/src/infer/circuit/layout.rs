@@ -129,28 +129,36 @@ impl Layout {
             is_possible,
             weights: problem.slots.clone(),
         };
-        let mut entries = term_entries.into_iter().zip(free_entries);
+        layout.add_nodes(nodes(), term_entries.into_iter().zip(free_entries));
+        layout
+    }
+
+    /// Adds the nodes of a graph, children first. `entries` has the sets of each edge.
+    fn add_nodes<'g>(
+        &mut self,
+        nodes: impl Iterator<Item = &'g Vec<Edge>>,
+        mut entries: impl Iterator<Item = (u32, u32)>,
+    ) {
         let mut products: HashMap<Vec<u32>, u32> = HashMap::new();
-        let mut numbers: Vec<u32> = Vec::with_capacity(graph.nodes.len());
-        for edges in nodes() {
+        let mut numbers: Vec<u32> = Vec::new();
+        for edges in nodes {
             let children: Vec<Vec<u32>> = edges
                 .iter()
                 .map(|edge| {
                     let children = edge.children.iter().map(|&child| numbers[child as usize]).collect();
-                    layout.grouped(children, &mut products)
+                    self.grouped(children, &mut products)
                 })
                 .collect();
-            let start = layout.edges.len() as u32;
+            let start = self.edges.len() as u32;
             for (edge, children) in edges.iter().zip(children) {
                 let (terms, free) = entries.next().expect("one entry for each edge");
-                let children = extend(&mut layout.children, &children);
-                let slots = extend(&mut layout.slots, &edge.slots);
-                layout.edges.push(FlatEdge { terms, free, children, slots });
+                let children = extend(&mut self.children, &children);
+                let slots = extend(&mut self.slots, &edge.slots);
+                self.edges.push(FlatEdge { terms, free, children, slots });
             }
-            numbers.push(layout.nodes.len() as u32);
-            layout.nodes.push(start..layout.edges.len() as u32);
+            numbers.push(self.nodes.len() as u32);
+            self.nodes.push(start..self.edges.len() as u32);
         }
-        layout
     }
 
     /// Replaces many children by nodes that are products of at most [`MAX_CHILDREN`]. Equal products are shared.

@@ -14,6 +14,7 @@ mod chart;
 mod compile;
 mod domains;
 mod evaluator;
+mod gradient;
 mod layout;
 mod order;
 mod problem;
@@ -27,7 +28,7 @@ use std::sync::{Arc, OnceLock};
 use crate::belief::{BeliefMatrix, Instance, check_same_labels};
 use crate::error::{Error, Result};
 use crate::infer::account::Account;
-use crate::infer::factor::{Factor, Factors, States};
+use crate::infer::factor::{Factors, States};
 use crate::infer::limits::{Limits, bytes, bytes_above, quantity};
 use crate::infer::ranking::{Answer, MaxMarginals, Ranking};
 use crate::infer::semiring::{Aim, MaxProduct, Semiring, SumProduct};
@@ -39,6 +40,7 @@ use crate::posterior::{Engine, MostProbable, Posterior, Posteriors, RankedAssign
 use crate::rule::RuleId;
 use compile::{Branching, Budget, Graph, compile};
 use evaluator::Evaluator;
+pub use gradient::Gradient;
 use layout::Layout;
 use problem::{Problem, has_causes};
 
@@ -146,19 +148,6 @@ impl fmt::Display for CircuitSize {
         let (edges, work) = (quantity(self.edges as f64), quantity(self.multiply_adds));
         write!(f, "{edges} edges ({}), {work} multiply-adds a row", bytes(self.bytes))
     }
-}
-
-/// ln Z of an instance and its derivatives, see [`Circuit::gradient`].
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Gradient {
-    /// ln Z without typical combinations.
-    pub log_evidence: f64,
-    /// The derivative in the logarithm of each belief. It is the marginal of the category.
-    pub log_beliefs: Vec<f64>,
-    /// The derivative in the probability of each rule; `None` for rules of probability 0 and 1, whose violations are not in
-    /// the circuit.
-    pub probabilities: Vec<Option<f64>>,
 }
 
 impl fmt::Debug for Circuit {
@@ -315,63 +304,6 @@ impl Circuit {
     pub fn top_batch(&self, rows: &BeliefMatrix, n: usize) -> Result<Vec<RankedAssignments>> {
         check_same_labels(rows.model(), self.model())?;
         Ok(self.maxima()?.top_batch(rows, n))
-    }
-
-    /// ln Z and its derivatives in beliefs and probabilities of rules, without compiling again. Typical combinations are
-    /// ignored.
-    ///
-    /// `probabilities` has one number per rule, in place of those of the model. Rules of probability 0 and 1 must keep
-    /// theirs, and all others must be strictly between 0 and 1.
-    ///
-    /// ```text
-    /// ∂ ln Z / ∂ ln πⱼ(m) = P(lⱼ = m)      ∂ ln Z / ∂ w(outcome of rule k) = P(outcome of rule k) / w(outcome)
-    /// ```
-    ///
-    /// Checked in `gradients_agree_with_central_differences`.
-    pub fn gradient(&self, instance: &impl Instance, probabilities: &[f64]) -> Result<Gradient> {
-        let row = &instance.values(self.model())?[..];
-        let weights = self.weights(probabilities)?;
-        let constants = self.sums.layout.constants(&weights);
-        let answer = self.sums.one_with(row, &constants);
-        if answer.log_total == f64::NEG_INFINITY {
-            return Err(impossible(self.model(), row));
-        }
-        let masses = self.sums.log_masses_of_rules(row, &constants);
-        let derivative = |factor: &Factor| {
-            let ([silent, fired], weights) = (masses[factor.rule.index()], weights[factor.rule.index()]);
-            let log_sum = log_add_exp(silent, fired);
-            let [silent, fired] = [silent - log_sum, fired - log_sum].map(f64::exp);
-            let change = fired / weights[1] - silent / weights[0];
-            (!self.is_hard(factor.rule)).then_some(if factor.is_negated { -change } else { change })
-        };
-        let mut log_beliefs = answer.masses;
-        for label in self.model().label_ids() {
-            let block = &mut log_beliefs[self.model().block(label)];
-            let total: f64 = block.iter().sum();
-            block.iter_mut().for_each(|mass| *mass /= total);
-        }
-        let probabilities = self.factors.list.iter().map(derivative).collect();
-        Ok(Gradient { log_evidence: answer.log_total, log_beliefs, probabilities })
-    }
-
-    /// The weights of all rules for other probabilities.
-    fn weights(&self, probabilities: &[f64]) -> Result<Vec<[f64; 2]>> {
-        let refuse = |setting, value, wanted| Error::Setting { setting, value, wanted };
-        if probabilities.len() != self.factors.list.len() {
-            return Err(refuse("number of probabilities", probabilities.len() as f64, "one for each rule"));
-        }
-        let weights = |(factor, &p): (&Factor, &f64)| {
-            let is_valid = match self.is_hard(factor.rule) {
-                true => p == self.model().rule(factor.rule).probability(),
-                false => p > 0.0 && p < 1.0,
-            };
-            let weights = if factor.is_negated { [p, 1.0 - p] } else { [1.0 - p, p] };
-            match is_valid {
-                true => Ok(weights),
-                false => Err(refuse("probabilities", p, "0 or 1 as in the model, or strictly between them")),
-            }
-        };
-        self.factors.list.iter().zip(probabilities).map(weights).collect()
     }
 
     /// Whether a rule has probability 0 or 1. The circuit then has no weight for it.

@@ -9,7 +9,7 @@ use super::domains::{Domains, Truth};
 use super::problem::{Constraint, Effect, Problem, SlotId, VariableId};
 
 /// Variables that open constraints connect.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Component {
     pub(super) variables: Vec<VariableId>,
     pub(super) constraints: Vec<u32>,
@@ -282,6 +282,38 @@ impl<'p> Reducer<'p> {
 
     /// Groups the open constraints into components with keys, and lists the variables that are decided or free.
     fn split(&mut self, domains: &mut Domains, variables: &[VariableId], residual: &mut Residual) {
+        self.unite_open(variables);
+        let components = &mut residual.components;
+        for &variable in variables {
+            if self.n_open[variable as usize] == 0 {
+                if self.problem.labels[variable as usize].is_some() {
+                    match domains.decided(variable) {
+                        Some(state) => residual.terms.push((variable, state)),
+                        None => residual.free.push(variable),
+                    }
+                }
+                continue;
+            }
+            let root = self.root(variable) as usize;
+            if self.component_of[root] == NONE {
+                self.component_of[root] = components.len() as u32;
+                components.push(Component::default());
+            }
+            let component = &mut components[self.component_of[root] as usize];
+            component.variables.push(variable);
+            component.n_open.push(self.n_open[variable as usize]);
+            component.key.push(u64::from(variable));
+            if !domains.is_full(variable) {
+                component.key.push(u64::MAX);
+                component.key.extend(domains.of(variable));
+            }
+        }
+        self.describe(components);
+        domains.work += 5.0 * (self.words.len() + 3 * variables.len()) as f64;
+    }
+
+    /// Counts the open constraints of each variable, and unites the variables that they connect.
+    fn unite_open(&mut self, variables: &[VariableId]) {
         for &variable in variables {
             self.parents[variable as usize] = variable;
             self.component_of[variable as usize] = NONE;
@@ -299,37 +331,11 @@ impl<'p> Reducer<'p> {
                 self.unite(first, variable);
             }
         }
-        let components = &mut residual.components;
-        for &variable in variables {
-            if self.n_open[variable as usize] == 0 {
-                if self.problem.labels[variable as usize].is_some() {
-                    match domains.decided(variable) {
-                        Some(state) => residual.terms.push((variable, state)),
-                        None => residual.free.push(variable),
-                    }
-                }
-                continue;
-            }
-            let root = self.root(variable) as usize;
-            if self.component_of[root] == NONE {
-                self.component_of[root] = components.len() as u32;
-                components.push(Component {
-                    variables: Vec::new(),
-                    constraints: Vec::new(),
-                    n_open: Vec::new(),
-                    key: Vec::new(),
-                });
-            }
-            let component = &mut components[self.component_of[root] as usize];
-            component.variables.push(variable);
-            component.n_open.push(self.n_open[variable as usize]);
-            component.key.push(u64::from(variable));
-            if !domains.is_full(variable) {
-                component.key.push(u64::MAX);
-                component.key.extend(domains.of(variable));
-            }
-        }
-        // Constraints by component and description, so that keys do not depend on the numbers of hard constraints.
+    }
+
+    /// Adds the open constraints to their components. Keys list them by description, so that they do not depend on the
+    /// numbers of hard constraints.
+    fn describe(&mut self, components: &mut [Component]) {
         let mut order: Vec<(u32, usize)> = Vec::with_capacity(self.open.len());
         for place in 0..self.open.len() {
             if self.open[place].is_dropped {
@@ -351,7 +357,6 @@ impl<'p> Reducer<'p> {
             key.push(u64::MAX - 1 - u64::from(open.is_hard_clause));
             key.extend_from_slice(&self.words[open.words.clone()]);
         }
-        domains.work += 5.0 * (self.words.len() + 3 * variables.len()) as f64;
     }
 
     fn root(&mut self, variable: VariableId) -> VariableId {
