@@ -201,7 +201,8 @@ impl Circuit {
     /// All marginals and ln Z for many rows. An impossible row does not affect the others.
     pub fn infer_batch(&self, rows: &BeliefMatrix) -> Result<Posteriors> {
         check_same_labels(rows.model(), self.model())?;
-        let (marginals, log_evidence) = match self.typical.is_empty() && self.sums.is_plain() {
+        let is_plain = self.typical.is_empty() && self.sums.is_plain() && self.model().n_categories() > 0;
+        let (marginals, log_evidence) = match is_plain {
             true => self.marginals(rows),
             false => self.mixtures(rows),
         };
