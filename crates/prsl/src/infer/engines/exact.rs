@@ -7,7 +7,7 @@ use super::{Engines, MAX_WORK, fits, refusal};
 use crate::belief::{BeliefMatrix, Instance};
 use crate::error::{Error, Result};
 use crate::infer::circuit::{Circuit, CircuitPlan};
-use crate::infer::factor::Factor;
+use crate::infer::factor::{Factor, Shape};
 use crate::infer::junction_tree::order::{Graph, Heuristic};
 use crate::infer::junction_tree::{JunctionTree, JunctionTreePlan};
 use crate::infer::limits::quantity;
@@ -300,11 +300,17 @@ impl Engines {
         if self.n_hard() == 0 { QUICK_EDGES } else { max_edges }
     }
 
-    /// Number of hard rules about several labels.
+    /// Number of formulas of probability 0 or 1 about several labels. A noisy-or of probability 1 excludes no combination
+    /// of categories, unless its inhibition probabilities are 0 and 1.
     fn n_hard(&self) -> usize {
-        let is_hard =
-            |factor: &&Factor| factor.weights.contains(&0.0) && self.factors().scope(factor).len() > 1;
-        self.factors().list.iter().filter(is_hard).count()
+        let excludes = |factor: &&Factor| {
+            let is_crisp = match &factor.shape {
+                Shape::RankOne(q) => q.iter().all(|(_, q)| q.iter().all(|&q| q == 0.0 || q == 1.0)),
+                Shape::Logical(_) => true,
+            };
+            is_crisp && factor.weights.contains(&0.0) && self.factors().scope(factor).len() > 1
+        };
+        self.factors().list.iter().filter(excludes).count()
     }
 
     /// Number of table entries of a greedy elimination order, if each rule is a table over its labels.
