@@ -35,6 +35,9 @@ const QUICK_EDGES: usize = 4_000;
 /// Maximum number of edges of a circuit by the automatic choice. Its search takes at most about half a second.
 const AUTOMATIC_EDGES: usize = 64_000;
 
+/// Maximum number of table entries of a greedy order. An order with larger cliques takes long to find.
+const MAX_ENTRIES: f64 = 1e12;
+
 /// Rules over more labels than this do not count for the greedy order. They would connect all pairs of their labels.
 const MAX_SCOPE: usize = 64;
 
@@ -193,7 +196,10 @@ impl Engines {
                 <= (self.greedy_entries() / SEARCH_GAIN).max(EXPENSIVE_ORDER).min(max_work)
             && let Ok(circuit) = self.shared_circuit(&plan)
         {
-            let entries = quantity(self.greedy_entries());
+            let entries = match self.greedy_entries() {
+                f64::INFINITY => format!("more than {}", quantity(MAX_ENTRIES)),
+                entries => quantity(entries),
+            };
             let reason = format!(
                 "circuit: {}; a junction tree by a greedy order has {entries} table entries",
                 plan.size()
@@ -313,7 +319,8 @@ impl Engines {
         self.factors().list.iter().filter(excludes).count()
     }
 
-    /// Number of table entries of a greedy elimination order, if each rule is a table over its labels.
+    /// Number of table entries of a greedy elimination order, if each rule is a table over its labels. It is infinite above
+    /// [`MAX_ENTRIES`].
     fn greedy_entries(&self) -> f64 {
         *self.greedy_entries.get_or_init(|| {
             let factors = self.factors();
@@ -326,7 +333,7 @@ impl Engines {
             let bits = |states: &Vec<_>| ((states.len() as f64).log2() * 1024.0) as i64;
             let sizes = factors.states.representatives.iter().map(bits).collect();
             let graph = Graph::of_cliques(sizes, scopes.iter().map(Vec::as_slice));
-            let order = graph.eliminate(Heuristic::MinFill, 0.0, 0, f64::INFINITY, &mut 0.0);
+            let order = graph.eliminate(Heuristic::MinFill, 0.0, 0, MAX_ENTRIES, &mut 0.0);
             order.map_or(f64::INFINITY, |order| order.clique_entries)
         })
     }
