@@ -225,7 +225,7 @@ fn factor(rule: &Rule, y: &[usize]) -> Wide {
             });
             p.times(fired).plus(not_p.times(silent))
         }
-        other => unimplemented!("{other:?}"),
+        other => unreachable!("rules are formulas or noisy-ors: {other:?}"),
     }
 }
 

@@ -104,7 +104,7 @@ pub enum Status {
     NotConverged,
     /// The answer has lost digits to rounding.
     Imprecise,
-    /// No possible assignment was found, and it was not proven that there is none.
+    /// The search found no possible assignment, and no proof that none exists.
     NotFound,
     /// Rules and evidence exclude every assignment.
     Impossible,

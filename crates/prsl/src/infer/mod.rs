@@ -1,6 +1,6 @@
 //! Inference engines. A model is compiled once, and then answers any number of rows.
 //!
-//! Exact inference, as in section 3.5 of the paper, is [`JunctionTree`]. [`Engines`] chooses an engine by its cost.
+//! Exact inference, as in section 3.5 of the paper, is [`JunctionTree`] or [`Circuit`]. [`Engines`] chooses an engine by its cost.
 //!
 //! | engine | answers | exact |
 //! |---|---|---|
@@ -20,9 +20,9 @@
 //!
 //! | query | automatic choice |
 //! |---|---|
-//! | marginals, [`Engines::marginals`] | the junction tree if a row takes at most 2e9 multiply-adds, else loopy propagation |
-//! | most probable assignments, [`Engines::assignments`] | a junction tree up to 2e4 multiply-adds a row, else branch and bound |
-//! | joint samples, [`Engines::sampler`] | the junction tree if it fits the memory, else Gibbs sampling |
+//! | marginals, [`Engines::marginals`] | the cheaper of junction tree and circuit if a row takes at most 2e9 multiply-adds, else loopy propagation |
+//! | most probable assignments, [`Engines::assignments`] | a small circuit if most rules are hard, a junction tree up to 2e4 multiply-adds a row, else branch and bound |
+//! | joint samples, [`Engines::sampler`] | the cheaper of junction tree and circuit if it fits the memory, else Gibbs sampling |
 //!
 //! ```
 //! use prsl::infer::{EngineChoice, Engines};

@@ -51,7 +51,7 @@ impl Combinations {
     }
 }
 
-/// Checks that there is one known category for every label.
+/// Checks that every label has a category, and that the category exists.
 fn check_categories(labels: &[Label], categories: &[usize]) -> Result<()> {
     let context = " in a combination";
     if categories.len() > labels.len() {

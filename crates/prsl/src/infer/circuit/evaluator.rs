@@ -98,20 +98,27 @@ impl<S: Semiring> Evaluator<S> {
         answer.expect("logarithms do not underflow")
     }
 
+    /// Number of rows that run side by side, if all threads have a workspace. The bits do not depend on it.
+    fn n_lanes(&self) -> u64 {
+        let (bytes, threads) = (self.layout.workspace_bytes(), rayon::current_num_threads() as u64);
+        let fits = |lanes: u64| self.account.fits(0, lanes * bytes * threads);
+        match 8 * bytes <= MAX_BYTES_OF_EIGHT && fits(8) {
+            true => 8,
+            false if fits(4) => 4,
+            false => 1,
+        }
+    }
+
     /// Runs all rows, several side by side.
     pub(super) fn batch<T: Send>(
         &self,
         rows: &BeliefMatrix,
         done: impl Fn(&[f64], Answer) -> T + Sync,
     ) -> Vec<T> {
-        let (bytes, threads) = (self.layout.workspace_bytes(), rayon::current_num_threads() as u64);
-        let fits = |lanes: u64| self.account.fits(0, lanes * bytes * threads);
-        let answers = if 8 * bytes <= MAX_BYTES_OF_EIGHT && fits(8) {
-            self.batch_in(&self.eight, rows, done)
-        } else if fits(4) {
-            self.batch_in(&self.four, rows, done)
-        } else {
-            self.batch_in(&self.one, rows, done)
+        let answers = match self.n_lanes() {
+            8 => self.batch_in(&self.eight, rows, done),
+            4 => self.batch_in(&self.four, rows, done),
+            _ => self.batch_in(&self.one, rows, done),
         };
         self.account.rest();
         answers
@@ -358,14 +365,10 @@ impl Evaluator<SumProduct> {
     /// It gives the same bits as [`Self::batch`], and saves the memory of an answer for each row: half of the time of a
     /// small circuit.
     pub(super) fn marginals(&self, rows: &BeliefMatrix) -> (Vec<f64>, Vec<f64>, Vec<usize>) {
-        let (bytes, threads) = (self.layout.workspace_bytes(), rayon::current_num_threads() as u64);
-        let fits = |lanes: u64| self.account.fits(0, lanes * bytes * threads);
-        let answers = if 8 * bytes <= MAX_BYTES_OF_EIGHT && fits(8) {
-            self.marginals_in(&self.eight, rows)
-        } else if fits(4) {
-            self.marginals_in(&self.four, rows)
-        } else {
-            self.marginals_in(&self.one, rows)
+        let answers = match self.n_lanes() {
+            8 => self.marginals_in(&self.eight, rows),
+            4 => self.marginals_in(&self.four, rows),
+            _ => self.marginals_in(&self.one, rows),
         };
         self.account.rest();
         answers
