@@ -49,6 +49,9 @@ struct Arguments {
     /// The file for the report, as Markdown.
     #[arg(long, default_value = "target/learning.md")]
     out: PathBuf,
+    /// The file for the scores of the default recipe by fold, as CSV.
+    #[arg(long, default_value = "target/learning.csv")]
+    scores: PathBuf,
 }
 
 /// A part of the report.
@@ -104,12 +107,15 @@ fn main() -> Result<()> {
             Part::Step => steps(&mut page)?,
         }
     }
-    if let Some(folder) = arguments.out.parent() {
+    write(&arguments.out, &report)
+}
+
+/// Writes a file, and makes its folder.
+fn write(path: &Path, text: &str) -> Result<()> {
+    if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    std::fs::write(&arguments.out, report)
-        .with_context(|| format!("cannot write {}", arguments.out.display()))?;
-    Ok(())
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The report, which is printed and written.
@@ -154,6 +160,7 @@ fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
     columns.extend(names.iter().map(String::as_str));
     columns.extend(["validation: mean joint log likelihood", "seconds a fold"]);
     page.table("One setting for all datasets, test rows", &columns);
+    let mut by_fold = format!("dataset,fold,{}\n", METRICS.map(Metric::name).join(","));
     for name in DATASETS {
         let Some((model, folds)) = arguments.folds(name)? else { continue };
         let mut columns = vec![Vec::new(); METRICS.len() + 2];
@@ -163,6 +170,8 @@ fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
             let learned = Learner::default().learn(&model, &fold.train, &fold.valid)?;
             let seconds = start.elapsed().as_secs_f64();
             let scores = scores(&learned.model, &fold.test, &METRICS)?;
+            let shown: Vec<String> = scores.iter().map(|score| format!("{score:.6}")).collect();
+            let _ = writeln!(by_fold, "{name},{index},{}", shown.join(","));
             let cells = scores.into_iter().chain([learned.validation, seconds]);
             columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
         }
@@ -170,6 +179,7 @@ fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
         cells.extend(columns[..METRICS.len() + 1].iter().map(|column| with_error(column)));
         cells.push(format!("{:.1}", mean(&columns[METRICS.len() + 1])));
         page.row(&cells);
+        write(&arguments.scores, &by_fold)?;
     }
     Ok(())
 }
