@@ -59,6 +59,8 @@ struct Arguments {
 enum Part {
     /// The default recipe on all datasets.
     Default,
+    /// Try.
+    Clauses,
     /// The paper's recipe on its three smaller datasets.
     Paper,
     /// Missing training labels.
@@ -99,6 +101,7 @@ fn main() -> Result<()> {
         }
         let mut page = Page { text: &mut report };
         match part {
+            Part::Clauses => clauses(&arguments, &mut page)?,
             Part::Default => default_recipe(&arguments, &mut page)?,
             Part::Paper => papers_recipe(&arguments, &mut page)?,
             Part::Missing => missing_labels(&arguments, &mut page)?,
@@ -180,6 +183,35 @@ fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
         cells.push(format!("{:.1}", mean(&columns[METRICS.len() + 1])));
         page.row(&cells);
         write(&arguments.scores, &by_fold)?;
+    }
+    Ok(())
+}
+
+fn clauses(arguments: &Arguments, page: &mut Page) -> Result<()> {
+    let names = METRICS.map(|metric| metric.name().replace('_', " "));
+    let mut columns = vec!["dataset"];
+    columns.extend(names.iter().map(String::as_str));
+    columns.extend(["rules", "combinations", "seconds a fold"]);
+    page.table("One setting for all datasets, test rows", &columns);
+    for name in DATASETS {
+        let Some((model, folds)) = arguments.folds(name)? else { continue };
+        let mut columns = vec![Vec::new(); METRICS.len() + 3];
+        for (index, fold) in folds.iter().enumerate() {
+            tell(name, index, folds.len());
+            let start = Instant::now();
+            let mut rows = fold.train.clone();
+            rows.append(&fold.valid)?;
+            let learned = prsl::learn::ClauseLearner::default().learn(&model, &rows)?;
+            let seconds = start.elapsed().as_secs_f64();
+            let scores = scores(&learned.model, &fold.test, &METRICS)?;
+            let cells = scores.into_iter().chain([learned.n_rules as f64, learned.model.typical().len() as f64, seconds]);
+            columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+            if index == 0 { println!("{}", learned.model); }
+        }
+        let mut cells = vec![name.to_owned()];
+        cells.extend(columns[..METRICS.len() + 2].iter().map(|column| with_error(column)));
+        cells.push(format!("{:.1}", mean(&columns[METRICS.len() + 2])));
+        page.row(&cells);
     }
     Ok(())
 }

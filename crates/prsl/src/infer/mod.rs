@@ -43,6 +43,7 @@ pub(crate) mod circuit;
 pub(crate) mod diagram;
 pub(crate) mod engines;
 pub(crate) mod enumeration;
+pub(crate) mod expectations;
 pub(crate) mod factor;
 pub(crate) mod gibbs;
 pub(crate) mod junction_tree;
@@ -54,6 +55,7 @@ pub(crate) mod ranking;
 pub(crate) mod samples;
 pub(crate) mod semiring;
 pub(crate) mod typical;
+pub(crate) mod weighted;
 
 pub use branch_and_bound::{BranchAndBound, SearchLimits};
 pub use circuit::{Circuit, CircuitSize, Gradient};

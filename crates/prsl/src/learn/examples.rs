@@ -95,6 +95,14 @@ impl Examples {
         Ok(self)
     }
 
+    /// Adds the rows of other examples. Returns an error if they are about other labels.
+    pub fn append(&mut self, other: &Self) -> Result<()> {
+        self.beliefs.append(&other.beliefs)?;
+        self.truths.extend_from_slice(&other.truths);
+        self.weights.extend_from_slice(&other.weights);
+        Ok(())
+    }
+
     /// How many rows there are.
     pub fn n_rows(&self) -> usize {
         self.truths.len()

@@ -6,6 +6,7 @@
 mod adam;
 mod calibration;
 mod candidates;
+mod clauses;
 mod climb;
 mod clique_tree;
 mod examples;
@@ -28,6 +29,7 @@ mod typical;
 mod watch;
 mod wide;
 
+pub use clauses::{ClauseLearned, ClauseLearner};
 pub use climb::{LOOK, Look};
 pub use examples::Examples;
 pub use learner::{Calibrating, Gradients, Learned, Learner, Progress};

@@ -31,9 +31,9 @@ pub(super) struct Evaluator<S: Semiring> {
     /// For each label of the circuit, whether every state is a single category.
     is_plain: Vec<bool>,
     account: Arc<Account>,
-    one: Pool<Workspace<S, 1>>,
+    pub(super) one: Pool<Workspace<S, 1>>,
     four: Pool<Workspace<S, 4>>,
-    eight: Pool<Workspace<S, 8>>,
+    pub(super) eight: Pool<Workspace<S, 8>>,
     /// Workspaces in logarithms, for rows whose numbers underflow.
     log: Pool<Workspace<S::Log, 1>>,
 }
@@ -99,7 +99,7 @@ impl<S: Semiring> Evaluator<S> {
     }
 
     /// Number of rows that run side by side, if all threads have a workspace. The bits do not depend on it.
-    fn n_lanes(&self) -> u64 {
+    pub(super) fn n_lanes(&self) -> u64 {
         let (bytes, threads) = (self.layout.workspace_bytes(), rayon::current_num_threads() as u64);
         let fits = |lanes: u64| self.account.fits(0, lanes * bytes * threads);
         match 8 * bytes <= MAX_BYTES_OF_EIGHT && fits(8) {
@@ -150,7 +150,7 @@ impl<S: Semiring> Evaluator<S> {
     }
 
     /// The answers of up to `L` rows; `None` if underflow may have changed one.
-    fn answers<R: Semiring, const L: usize>(
+    pub(super) fn answers<R: Semiring, const L: usize>(
         &self,
         workspace: &mut Workspace<R, L>,
         rows: &[&[f64]],

@@ -14,6 +14,7 @@ mod chart;
 mod compile;
 mod domains;
 mod evaluator;
+mod expectations;
 mod gradient;
 mod layout;
 mod order;

@@ -47,6 +47,11 @@ impl Circuit {
         Ok((0..rows.n_rows()).into_par_iter().map(sample).collect())
     }
 
+    /// The samples of one row; `None` if it is impossible.
+    pub(crate) fn samples_of(&self, row: &[f64], sampling: &Sampling) -> Option<Samples> {
+        self.sample_row(row, 0, sampling)
+    }
+
     /// The samples of the row at a position of its table; `None` if it is impossible.
     fn sample_row(&self, row: &[f64], position: usize, sampling: &Sampling) -> Option<Samples> {
         match self.sums.cannot_underflow(row) {

@@ -277,7 +277,7 @@ impl Engines {
     }
 
     /// A small circuit, if most rules are hard and a greedy elimination order is expensive.
-    pub(super) fn quick_circuit(&self) -> Option<Arc<CircuitPlan>> {
+    pub(crate) fn quick_circuit(&self) -> Option<Arc<CircuitPlan>> {
         let compile = || {
             let is_mostly_hard = 2 * self.n_hard() >= self.factors().list.len();
             if !is_mostly_hard || self.greedy_entries() <= EXPENSIVE_ORDER {
@@ -308,7 +308,7 @@ impl Engines {
 
     /// Number of formulas of probability 0 or 1 about several labels. A noisy-or of probability 1 excludes no combination
     /// of categories, unless its inhibition probabilities are 0 and 1.
-    fn n_hard(&self) -> usize {
+    pub(crate) fn n_hard(&self) -> usize {
         let excludes = |factor: &&Factor| {
             let is_crisp = match &factor.shape {
                 Shape::RankOne(q) => q.iter().all(|(_, q)| q.iter().all(|&q| q == 0.0 || q == 1.0)),

@@ -166,7 +166,7 @@ impl Engines {
         LogEvidence::beside(self, marginals)
     }
 
-    fn factors(&self) -> &Arc<Factors> {
+    pub(crate) fn factors(&self) -> &Arc<Factors> {
         self.factors.get_or_init(|| Arc::new(Factors::new(&self.model)))
     }
 

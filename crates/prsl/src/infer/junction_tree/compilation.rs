@@ -87,6 +87,21 @@ impl Compilation {
         if may_fit { Ok(()) } else { Err(self.too_costly(self.best.outline.cost)) }
     }
 
+    /// Returns an error if a row takes more multiply-adds than this.
+    pub(crate) fn check_work(&self, max_work: f64) -> Result<()> {
+        let work = self.cost().multiply_adds;
+        if work <= max_work {
+            return Ok(());
+        }
+        let unit = "multiply-adds a row";
+        Err(Error::TooCostly {
+            what: self.aim.query().to_owned(),
+            needed: format!("{} {unit}", quantity(work)),
+            limit: format!("{} {unit}", quantity(max_work)),
+            advice: self.aim.advice().to_owned(),
+        })
+    }
+
     /// Whether a plan may be within the limits. Only its table entries and multiply-adds are known at this point.
     fn may_fit(&self, cost: &Cost) -> bool {
         let is_too_large = cost.entries * 8.0 > self.limits.memory as f64 || cost.entries > MAX_ENTRIES;

@@ -11,6 +11,7 @@
 //! | `sample` | joint samples, drawn backward through a plan |
 
 pub(crate) mod compilation;
+mod expectations;
 pub(crate) mod network;
 pub(crate) mod order;
 pub(crate) mod plan;
@@ -175,6 +176,28 @@ impl JunctionTree {
     /// Compiles within these limits. Returns an error with the cost if the plan exceeds them.
     pub fn compile_within(model: &Model, limits: Limits) -> Result<Self> {
         JunctionTreePlan::new(&Arc::new(Factors::new(model)), limits)?.tree(&Account::new(limits.memory))
+    }
+
+    /// Compiles a plan of at most `max_work` multiply-adds per row, without signs. Its weights can be changed.
+    pub(crate) fn without_signs(
+        factors: &Arc<Factors>,
+        limits: Limits,
+        max_work: f64,
+        account: &Arc<Account>,
+    ) -> Result<Self> {
+        let compilation = Compilation::new_worth(factors, Aim::Sum, Split::Or, limits, max_work)?;
+        compilation.check_work(max_work)?;
+        let careful = Ok(compilation.runner(account)?);
+        Ok(Self {
+            quick: None,
+            careful,
+            typical: Typical::new(&factors.model),
+            excluded: OnceLock::new(),
+            walk: OnceLock::new(),
+            search: OnceLock::new(),
+            search_account: Account::new(limits.memory),
+            factors: Arc::clone(factors),
+        })
     }
 
     /// The model that it was compiled from.

@@ -141,6 +141,15 @@ impl Plan {
         (lanes * (numbers * size_of::<f64>() + self.tables.len() * of_table)) as u64
     }
 
+    /// The rules whose weights are applied in steps that depend on the row.
+    pub(crate) fn rules_of_steps(&self) -> Vec<RuleId> {
+        let rule = |step: &Step| match step {
+            Step::Weigh { rule, out, .. } if !self.tables[*out].fixed => Some(*rule),
+            _ => None,
+        };
+        self.steps.iter().filter_map(rule).collect()
+    }
+
     /// Marks, for each of these variables, the smallest table with it that depends on the row as watched.
     pub(crate) fn watch(&mut self, variables: &HashSet<usize>) {
         let mut smallest: HashMap<usize, usize> = HashMap::new();

@@ -21,22 +21,24 @@ use crate::rule::RuleId;
 
 /// Largest workspace, in bytes, with which eight lanes are used. Above it, most of a sweep waits for memory. With
 /// caches of 2 MiB per core, four lanes were faster by a fifth above 60 MiB, and slower by a tenth below 10 MiB.
-const MAX_BYTES_OF_EIGHT_LANES: u64 = 16 << 20;
+pub(super) const MAX_BYTES_OF_EIGHT_LANES: u64 = 16 << 20;
 
 /// A plan, the leaves of its tables, and pools of workspaces to run it in.
 pub(crate) struct Runner<S: Semiring> {
     pub(crate) model: Model,
     pub(super) states: Arc<States>,
-    leaves: Vec<Leaf>,
+    pub(super) leaves: Vec<Leaf>,
     /// The leaf of each label's belief; `None` for a label that occurs in no rule.
     pub(super) belief_leaves: Vec<Option<usize>>,
     pub(super) weights: Vec<[f64; 2]>,
+    /// Counts changes of `weights`. Workspaces of an older version are filled again.
+    version: u64,
     pub(crate) plan: Plan,
     account: Arc<Account>,
     /// Largest relative difference between sums that must be equal. A row above it has lost digits to signs.
     max_inconsistency: f64,
     pub(super) one: Pool<Workspace<S, 1>>,
-    four: Pool<Workspace<S, 4>>,
+    pub(super) four: Pool<Workspace<S, 4>>,
     pub(super) eight: Pool<Workspace<S, 8>>,
     /// Workspaces in logarithms, for rows whose numbers underflow.
     pub(super) log: Pool<Workspace<LogOf<S>, 1>>,
@@ -67,6 +69,7 @@ impl<S: Semiring> Runner<S> {
             leaves,
             belief_leaves,
             weights,
+            version: 0,
             plan,
             account: Arc::clone(account),
             max_inconsistency,
@@ -121,7 +124,7 @@ impl<S: Semiring> Runner<S> {
         let group = |start: usize| {
             let group: Vec<&[f64]> =
                 (start..rows.n_rows().min(start + L)).map(|row| rows.values_of(row)).collect();
-            let answers = pool.with(|| self.workspace(), |workspace| self.sweep(workspace, &group));
+            let answers = self.with(pool, |workspace| self.sweep(workspace, &group));
             group.iter().zip(answers).map(|(row, answer)| finish(row, answer)).collect::<Vec<T>>()
         };
         let starts: Vec<usize> = (0..rows.n_rows()).step_by(L).collect();
@@ -137,14 +140,14 @@ impl<S: Semiring> Runner<S> {
 
     /// Computes one row; `None` if it lost digits to underflow or signs.
     pub(crate) fn one_or(&self, row: &[f64]) -> Option<Answer> {
-        let answer = self.one.with(|| self.workspace(), |workspace| self.sweep(workspace, &[row]));
+        let answer = self.with(&self.one, |workspace| self.sweep(workspace, &[row]));
         answer.into_iter().next().flatten()
     }
 
     /// Computes one row, however many digits are lost. [`Answer::error`] tells how many.
     pub(crate) fn one_imprecise(&self, row: &[f64]) -> Answer {
-        self.one.with(
-            || self.workspace(),
+        self.with(
+            &self.one,
             |workspace| {
                 let [mut log_total] = self.collect(workspace, &[row]);
                 workspace.distribute(&self.plan, &self.leaves, Back::Rows);
@@ -157,8 +160,8 @@ impl<S: Semiring> Runner<S> {
 
     /// The agreement of every rule, however many digits are lost.
     pub(crate) fn imprecise_agreement(&self, row: &[f64]) -> Vec<f64> {
-        self.one.with(
-            || self.workspace(),
+        self.with(
+            &self.one,
             |workspace| {
                 self.collect(workspace, &[row]);
                 workspace.distribute(&self.plan, &self.leaves, Back::All);
@@ -174,8 +177,8 @@ impl<S: Semiring> Runner<S> {
 
     /// ln Z of one row, and the agreement of every rule. Underflow is excluded.
     pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (f64, Vec<f64>) {
-        let plain = self.one.with(
-            || self.workspace(),
+        let plain = self.with(
+            &self.one,
             |workspace| {
                 let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
                 let answer = answer.filter(|_| !workspace.is_suspicious_of_rules(0));
@@ -183,8 +186,8 @@ impl<S: Semiring> Runner<S> {
             },
         );
         let in_logarithms = || {
-            self.log.with(
-                || self.workspace(),
+            self.with(
+                &self.log,
                 |workspace| {
                     let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
                     let answer = answer.expect("logarithms do not underflow");
@@ -206,8 +209,8 @@ impl<S: Semiring> Runner<S> {
     fn without_each_in<const L: usize>(&self, pool: &Pool<Workspace<S, L>>, row: &[f64]) -> Vec<Answer> {
         let rules: Vec<RuleId> = self.model.rule_ids().collect();
         let without = |group: &[RuleId]| {
-            pool.with(
-                || self.workspace(),
+            self.with(
+                pool,
                 |workspace| {
                     self.weigh_all(workspace);
                     for (lane, &rule) in group.iter().enumerate() {
@@ -230,6 +233,30 @@ impl<S: Semiring> Runner<S> {
         answers
     }
 
+    /// Changes the weights of all rules, silent and fired. The plan does not depend on them.
+    pub(super) fn reweigh(&mut self, weights: Vec<[f64; 2]>) {
+        debug_assert_eq!(weights.len(), self.weights.len());
+        self.weights = weights;
+        self.version += 1;
+    }
+
+    /// Lends a workspace that has the present weights.
+    pub(super) fn with<R: Semiring, T, const L: usize>(
+        &self,
+        pool: &Pool<Workspace<R, L>>,
+        run: impl FnOnce(&mut Workspace<R, L>) -> T,
+    ) -> T {
+        let run = |workspace: &mut Workspace<R, L>| {
+            if workspace.version != self.version {
+                workspace.version = self.version;
+                self.weigh_all(workspace);
+                workspace.fill_fixed(&self.plan, &self.leaves);
+            }
+            run(workspace)
+        };
+        pool.with(|| self.workspace(), run)
+    }
+
     /// Frees idle workspaces, except for a small part of the memory limit.
     pub(super) fn rest(&self) {
         self.account.rest();
@@ -249,7 +276,9 @@ impl<S: Semiring> Runner<S> {
     }
 
     pub(super) fn workspace<R: Semiring, const L: usize>(&self) -> Workspace<R, L> {
-        Workspace::new(&self.plan, &self.leaves, &self.weights)
+        let mut workspace = Workspace::new(&self.plan, &self.leaves, &self.weights);
+        workspace.version = self.version;
+        workspace
     }
 
     fn in_logarithms(&self, row: &[f64]) -> Answer {
@@ -257,8 +286,8 @@ impl<S: Semiring> Runner<S> {
     }
 
     fn in_logarithms_without(&self, row: &[f64], rules: &[RuleId]) -> Answer {
-        let answers = self.log.with(
-            || self.workspace(),
+        let answers = self.with(
+            &self.log,
             |workspace| {
                 for &rule in rules {
                     workspace.set_weights(rule, 0, [1.0, 1.0]);
@@ -279,8 +308,8 @@ impl<S: Semiring> Runner<S> {
 
     /// ln of every category's mass, up to a constant per label. It is −∞ only if the category is impossible.
     pub(crate) fn log_masses(&self, row: &[f64]) -> Vec<f64> {
-        self.log.with(
-            || self.workspace(),
+        self.with(
+            &self.log,
             |workspace| {
                 self.collect(workspace, &[row]);
                 workspace.distribute(&self.plan, &self.leaves, Back::Rows);
@@ -309,7 +338,7 @@ impl<S: Semiring> Runner<S> {
         self.sweep_back(workspace, rows, Back::Rows)
     }
 
-    fn sweep_back<R: Semiring, const L: usize>(
+    pub(super) fn sweep_back<R: Semiring, const L: usize>(
         &self,
         workspace: &mut Workspace<R, L>,
         rows: &[&[f64]],

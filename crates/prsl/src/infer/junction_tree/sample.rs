@@ -67,6 +67,12 @@ impl JunctionTree {
         Ok(self.source()?.sample_batch(rows, sampling).into_iter().map(Ok).collect())
     }
 
+    /// The samples of one row; `None` if it is impossible.
+    pub(crate) fn samples_of(&self, row: &[f64], sampling: &Sampling) -> Option<Samples> {
+        let source = self.source().expect("the tree was compiled without signs");
+        source.sample_group(&source.runner.one, &[row], 0, sampling).into_iter().next().flatten()
+    }
+
     fn source(&self) -> Result<Source<'_>> {
         let runner = self.careful()?;
         let walk = self.walk.get_or_init(|| Walk::new(&runner.plan));
@@ -134,8 +140,8 @@ impl Source<'_> {
             let samples = self.walk_back(workspace, lane, rows[lane], &mixture, sampling.n_samples, rng);
             samples.map_or(Attempt::Underflow, |samples| Attempt::Done(Some(samples)))
         };
-        let attempts: Vec<Attempt> = pool.with(
-            || self.runner.workspace(),
+        let attempts: Vec<Attempt> = self.runner.with(
+            pool,
             |workspace| {
                 let log_totals = self.runner.collect(workspace, rows);
                 (0..rows.len()).map(|lane| sample(workspace, lane, log_totals[lane])).collect()
@@ -152,8 +158,8 @@ impl Source<'_> {
 
     /// The samples of a row whose numbers may underflow; `None` if it is impossible.
     fn sample_in_logarithms(&self, row: &[f64], n: usize, rng: ChaCha8Rng) -> Option<Samples> {
-        self.runner.log.with(
-            || self.runner.workspace(),
+        self.runner.with(
+            &self.runner.log,
             |workspace| {
                 let [log_total] = self.runner.collect(workspace, &[row]);
                 let mixture = self.mixture(row, log_total)?;

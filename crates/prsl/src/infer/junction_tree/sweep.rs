@@ -4,7 +4,10 @@
 //! so the compiler vectorizes them. The arithmetic of a row does not depend on the rows in other lanes.
 
 mod backward;
+mod boundary;
 mod kernels;
+
+pub(crate) use boundary::boundary;
 
 use super::network::{Leaf, Source};
 use super::plan::{Plan, Step, Table};
@@ -42,6 +45,8 @@ pub(crate) struct Workspace<S, const L: usize> {
     calm: bool,
     /// The largest ratio of Σ |term| to |Z| of any watched table, where Z is the sum of the terms.
     magnitude: Lane<L>,
+    /// The version of the weights, see `Runner::reweigh`.
+    pub(super) version: u64,
     semiring: std::marker::PhantomData<S>,
 }
 
@@ -50,6 +55,8 @@ pub(crate) struct Workspace<S, const L: usize> {
 pub(crate) enum Back {
     /// Those that depend on the row. This suffices for marginals.
     Rows,
+    /// Also the largest tables that do not depend on the row. Their derivatives can be added up over rows.
+    Boundary,
     /// All tables. Agreement of rules needs them.
     All,
 }
@@ -69,6 +76,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             fixed_smallest: [1.0; L],
             calm: false,
             magnitude: [0.0; L],
+            version: 0,
             semiring: std::marker::PhantomData,
         };
         workspace.fill_fixed(plan, leaves);

@@ -11,7 +11,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
     pub(super) fn backward(&mut self, plan: &Plan, step: &Step, back: Back) {
         match step {
             Step::Join { a, b, .. } | Step::Or { a, b, .. } => {
-                let wanted = [*a, *b].map(|table| back == Back::All || !plan.tables[table].fixed);
+                let wanted = [*a, *b].map(|table| back != Back::Rows || !plan.tables[table].fixed);
                 let largest = self.join_back(plan, step, [*a, *b], wanted);
                 for (place, (this, other)) in [(*a, *b), (*b, *a)].into_iter().enumerate() {
                     if wanted[place] {
@@ -23,7 +23,7 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
                 }
             }
             Step::Weigh { input, rule, stride, .. } => {
-                if back == Back::All {
+                if back != Back::Rows {
                     self.weigh_step(plan, *input, step.out(), *rule, *stride);
                 }
                 let [d_out, d_in] = self
