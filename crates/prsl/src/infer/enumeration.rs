@@ -70,7 +70,7 @@ impl Enumeration {
         self.infer_row(&instance.values(&self.model)?)
     }
 
-    fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
+    pub(crate) fn infer_row(&self, row: &[f64]) -> Result<Posterior> {
         let log_weights = self.log_weights(row, None);
         let log_evidence = log_sum_exp(&log_weights);
         if log_evidence == f64::NEG_INFINITY {

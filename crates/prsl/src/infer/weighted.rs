@@ -104,3 +104,117 @@ impl Weighted {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::infer::enumeration::Enumeration;
+    use crate::label::LabelId;
+
+    /// Labels of two and three categories, clauses, other formulas, a noisy-or and a count rule.
+    fn random_model(rng: &mut ChaCha8Rng, is_hard: bool) -> Model {
+        let mut text = "label a\nlabel b\nlabel c\nlabel d\nlabel e: x, y, z\nlabel f: u, v, w\n".to_owned();
+        let atoms = ["a", "b", "c", "d", "e=x", "e=y", "f=u", "f!=w", "!a", "!c"];
+        for _ in 0..8 {
+            let mut draw = || atoms[rng.random_range(0..atoms.len())];
+            let [first, second, third] = [draw(), draw(), draw()];
+            text += &match rng.random_range(0..4) {
+                0 => format!("rule 0.9: {first} -> {second}\n"),
+                1 => format!("rule 0.7: {first} & {second} -> {third}\n"),
+                2 => format!("rule 0.8: {first} <-> {second} | {third}\n"),
+                _ => "rule 0.6: at_least 2 of {a, b, c, d}\n".to_owned(),
+            };
+        }
+        text += "noisy_or 0.9: a 0.3, e=x 0.2, f=u 0.6\n";
+        if is_hard {
+            text += "rule 1: a -> b\nrule 1: exactly 1 of {c, d}\nrule 1: b -> e=x\n";
+        }
+        Model::parse(&text).expect("the text is a model")
+    }
+
+    fn check(model: &Model, mut engine: Weighted, rng: &mut ChaCha8Rng) {
+        let is_hard = |p: f64| p == 0.0 || p == 1.0;
+        let probabilities: Vec<f64> = model
+            .rules()
+            .iter()
+            .map(|rule| if is_hard(rule.probability()) { rule.probability() } else { rng.random_range(0.05..0.99) })
+            .collect();
+        let mut builder = model.edit().retain_rules(|_| false);
+        for (rule, &probability) in model.rules().iter().zip(&probabilities) {
+            builder = builder.add_rule(rule.clone().with_probability(probability));
+        }
+        let changed = builder.build().expect("the same rules");
+        engine.reweigh(&probabilities);
+        let n_rows = 70; // more than a chunk, and no multiple of the lanes
+        let (mut values, mut weights) = (Vec::new(), Vec::new());
+        for row in 0..n_rows {
+            for label in model.labels() {
+                let mut belief: Vec<f64> = (0..label.n_categories()).map(|_| rng.random_range(0.01..1.0)).collect();
+                if row % 5 == 0 && rng.random_bool(0.3) {
+                    belief.fill(0.0);
+                    belief[0] = 1.0;
+                }
+                if row % 7 == 0 {
+                    belief.iter_mut().for_each(|belief| *belief *= 1e-80);
+                }
+                let total: f64 = belief.iter().sum();
+                values.extend(belief.iter().map(|belief| belief / total));
+            }
+            weights.push(if row % 3 == 0 { 2.5 } else { 1.0 });
+        }
+        let found = engine.expectations(&Rows { values: &values, width: model.n_categories(), weights: &weights });
+        let oracle = Enumeration::compile(&changed).expect("a small model");
+        let mut expected = vec![0.0; model.rules().len()];
+        for (row, values) in values.chunks(model.n_categories()).enumerate() {
+            let Ok(answer) = oracle.infer_row(values) else {
+                assert_eq!(found.log_evidence[row], f64::NEG_INFINITY);
+                continue;
+            };
+            assert!((found.log_evidence[row] - answer.log_evidence()).abs() < 1e-9);
+            let marginals = &found.marginals[row * model.n_categories()..];
+            for (found, expected) in marginals.iter().zip(answer.marginals()) {
+                assert!((found - expected).abs() < 1e-10, "{found} is not {expected}");
+            }
+            add_violations(&changed, values, weights[row], &mut expected);
+        }
+        for (rule, (found, expected)) in found.violated.iter().zip(&expected).enumerate() {
+            assert!((found - expected).abs() < 1e-8, "rule {rule}: {found} is not {expected}\n{changed}");
+        }
+    }
+
+    /// Adds weight · P(rule is violated) of every rule, by enumeration.
+    fn add_violations(model: &Model, values: &[f64], weight: f64, sums: &mut [f64]) {
+        let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
+        let (mut total, mut silent) = (0.0, vec![0.0; sums.len()]);
+        for number in 0..sizes.iter().product::<usize>() {
+            let mut rest = number;
+            let categories: Vec<usize> = sizes.iter().map(|size| (rest % size, rest /= size).0).collect();
+            let block = |label: usize| model.block(LabelId::new(label)).start;
+            let belief: f64 = categories.iter().enumerate().map(|(label, c)| values[block(label) + c]).product();
+            let mass = belief * model.rules().iter().map(|rule| rule.weight_at(&categories)).product::<f64>();
+            total += mass;
+            for (slot, rule) in silent.iter_mut().zip(model.rules()) {
+                let of_silent = (1.0 - rule.probability()) * rule.outcome_at(&categories)[0];
+                *slot += if mass == 0.0 { 0.0 } else { mass * of_silent / rule.weight_at(&categories) };
+            }
+        }
+        sums.iter_mut().zip(silent).for_each(|(sum, silent)| *sum += weight * silent / total);
+    }
+
+    #[test]
+    fn expectations_agree_with_enumeration() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for round in 0..60 {
+            let model = random_model(&mut rng, round % 2 == 0);
+            let engine = Weighted::compile(&model, Limits::default(), f64::INFINITY).expect("a small model");
+            check(&model, engine, &mut rng);
+            let factors = Arc::new(Factors::new(&model));
+            let circuit = CircuitPlan::new(&factors, MAX_EDGES).and_then(|plan| plan.circuit(&Account::new(1 << 30)));
+            let engine = Engine::Circuit(Box::new(circuit.expect("a small circuit")));
+            check(&model, Weighted { engine, factors }, &mut rng);
+        }
+    }
+}

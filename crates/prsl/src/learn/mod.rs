@@ -6,7 +6,8 @@
 mod adam;
 mod calibration;
 mod candidates;
-mod clauses;
+#[allow(missing_docs)]
+pub mod clauses;
 mod climb;
 mod clique_tree;
 mod examples;
@@ -29,7 +30,7 @@ mod typical;
 mod watch;
 mod wide;
 
-pub use clauses::{ClauseLearned, ClauseLearner};
+pub use clauses as induction;
 pub use climb::{LOOK, Look};
 pub use examples::Examples;
 pub use learner::{Calibrating, Gradients, Learned, Learner, Progress};

@@ -45,6 +45,9 @@ pub(crate) struct Workspace<S, const L: usize> {
     calm: bool,
     /// The largest ratio of Σ |term| to |Z| of any watched table, where Z is the sum of the terms.
     magnitude: Lane<L>,
+    /// The derivatives of boundary tables, with their exponents. Computed for [`Back::Boundary`].
+    boundary: Vec<Lane<L>>,
+    boundary_exponents: Vec<[i32; L]>,
     /// The version of the weights, see `Runner::reweigh`.
     pub(super) version: u64,
     semiring: std::marker::PhantomData<S>,
@@ -76,6 +79,8 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             fixed_smallest: [1.0; L],
             calm: false,
             magnitude: [0.0; L],
+            boundary: Vec::new(),
+            boundary_exponents: Vec::new(),
             version: 0,
             semiring: std::marker::PhantomData,
         };
@@ -306,9 +311,18 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             self.exponents[root][DERIVATIVE] = [0; L];
             self.tracks[root][DERIVATIVE] = Track::default();
         }
+        self.boundary.clear();
+        self.boundary_exponents.clear();
+        if back == Back::Boundary {
+            plan.roots.iter().filter(|&&root| plan.tables[root].fixed).for_each(|&root| self.keep_boundary(plan, root));
+        }
         for step in plan.steps.iter().rev() {
             if back == Back::All || !plan.tables[step.out()].fixed {
                 self.backward(plan, step, back);
+                if back == Back::Boundary {
+                    let fixed = step.inputs().filter(|&input| plan.tables[input].fixed);
+                    fixed.for_each(|input| self.keep_boundary(plan, input));
+                }
             }
         }
         if back == Back::All {

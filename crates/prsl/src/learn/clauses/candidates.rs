@@ -8,7 +8,7 @@
 //! n(a ¬b) = n(a) − n(a b)        n(¬a ¬b) = 32 − n(a) − n(b) + n(a b)        and so on
 //! ```
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use rayon::prelude::*;
 
@@ -161,7 +161,7 @@ impl Sheet {
         prices: &Prices,
         parsimony: f64,
         unary: &[usize],
-        tried: &HashSet<Feature>,
+        tried: &BTreeSet<Feature>,
     ) -> Vec<Candidate> {
         let pays = Pays { sheet: self, prices, parsimony, tried };
         let mut found = self.pairs(&pays);
@@ -413,7 +413,7 @@ struct Pays<'a> {
     sheet: &'a Sheet,
     prices: &'a Prices,
     parsimony: f64,
-    tried: &'a HashSet<Feature>,
+    tried: &'a BTreeSet<Feature>,
 }
 
 impl Pays<'_> {

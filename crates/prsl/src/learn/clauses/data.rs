@@ -7,6 +7,7 @@ use crate::calibrator::{Calibrator, Dirichlet, SMOOTH};
 use crate::distribution::softmax;
 use crate::error::Result;
 use crate::label::LabelId;
+use super::priors::rounded;
 use crate::learn::Examples;
 use crate::model::Model;
 
@@ -238,20 +239,35 @@ impl Data {
             .then(|| &self.cells[row * self.width + block.start..row * self.width + block.end])
     }
 
+    /// The prior of a label without a classifier; `None` if it has no parameters.
+    pub(crate) fn prior(&self, label: usize, parameters: &[f64]) -> Option<Vec<f64>> {
+        let Calibration::Biased(at) = self.calibrations[label] else { return None };
+        let mut prior = parameters[at..at + self.blocks[label].len()].to_vec();
+        softmax(&mut prior);
+        Some(rounded(&prior))
+    }
+
     /// The calibrator of a label; `None` if it has no parameters, or is a prior.
     pub(crate) fn calibrator(&self, label: usize, parameters: &[f64]) -> Result<Option<Calibrator>> {
         let n = self.blocks[label].len();
         Ok(match self.calibrations[label] {
             Calibration::Given | Calibration::Biased(_) => None,
             Calibration::Platt(at) => {
-                Some(Calibrator::Platt { slope: parameters[at], intercept: parameters[at + 1] })
+                let [slope, intercept] = [parameters[at], parameters[at + 1]].map(short);
+                Some(Calibrator::Platt { slope, intercept })
             }
             Calibration::Scaled(at) => {
                 let weights: Vec<Vec<f64>> = (0..n)
-                    .map(|m| (0..n).map(|k| if m == k { parameters[at] } else { 0.0 }).collect())
+                    .map(|m| (0..n).map(|k| if m == k { short(parameters[at]) } else { 0.0 }).collect())
                     .collect();
-                Some(Calibrator::Dirichlet(Dirichlet::new(&weights, &parameters[at + 1..at + 1 + n])?))
+                let biases: Vec<f64> = parameters[at + 1..at + 1 + n].iter().map(|&bias| short(bias)).collect();
+                Some(Calibrator::Dirichlet(Dirichlet::new(&weights, &biases)?))
             }
         })
     }
+}
+
+/// A parameter with five decimals. More digits are noise, and hard to read.
+fn short(parameter: f64) -> f64 {
+    (parameter * 1e5).round() / 1e5
 }

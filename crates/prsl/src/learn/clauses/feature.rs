@@ -75,6 +75,13 @@ impl Feature {
         Rule::new(probability, Body::Formula(formula))
     }
 
+    /// The rule as text, without its probability.
+    pub(crate) fn text(&self, model: &Model, counted: &[usize]) -> String {
+        let rule = self.rule(model, counted, 0.9);
+        let alone = model.edit().retain_rules(|_| false).add_rule(rule).build();
+        alone.map_or_else(|_| String::new(), |model| model.rule_text(crate::rule::RuleId::new(0)))
+    }
+
     /// The literal of a conjunction that becomes the conclusion of the rule; `None` for other rules.
     pub(crate) fn conclusion(&self, model: &Model) -> Option<usize> {
         let Self::Conjunction(literals) = self else { return None };

@@ -1,6 +1,8 @@
 //! The loop: score candidates, add the best, refit, and keep it if it pays.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+
+use serde::{Deserialize, Serialize};
 
 use super::candidates::{Candidate, N_SAMPLES, Observed, Prices, Sheet};
 use super::data::Known;
@@ -37,7 +39,7 @@ impl Evaluation for Point {
 }
 
 /// Learned rules with all parameters.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) features: Vec<Feature>,
     pub(crate) broken: Vec<f64>,
@@ -45,11 +47,29 @@ pub(crate) struct State {
     /// The objective at the parameters.
     pub(crate) value: f64,
     /// Candidates that did not pay, or that made inference too slow.
-    pub(crate) tried: HashSet<Feature>,
+    pub(crate) tried: BTreeSet<Feature>,
     pub(crate) n_failures: usize,
     /// Number of passes, which seeds the samples.
     pub(crate) n_passes: u64,
+    /// What was added when.
+    pub(crate) path: Vec<Step>,
 }
+
+/// Rules that were added together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    pub(crate) added: Vec<Feature>,
+    /// Gain in penalized log-likelihood after refitting, in nats.
+    pub(crate) gain: f64,
+    pub(crate) price: f64,
+    /// The log-likelihood of all rows, in nats.
+    pub(crate) log_likelihood: f64,
+    /// The next candidates with their estimated gains.
+    pub(crate) runners_up: Vec<(Feature, f64)>,
+}
+
+/// Number of candidates that are shown beside those that were added.
+const RUNNERS_UP: usize = 3;
 
 /// How rules are added.
 pub(crate) struct Induction<'a> {
@@ -76,13 +96,19 @@ impl Induction<'_> {
         compiled: &mut Compiled,
         start: Vec<f64>,
         tolerance: f64,
+        goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
         let bounds = self.bounds(compiled.broken.len());
-        minimize(start, &bounds, tolerance, |at| self.problem.point(compiled, at), || true)
+        minimize(start, &bounds, tolerance, |at| self.problem.point(compiled, at), goes_on)
     }
 
     /// One pass: scores candidates and adds the best. Returns the compiled rules, and whether to go on.
-    pub(crate) fn pass(&self, state: &mut State, compiled: Compiled) -> Result<(Compiled, bool)> {
+    pub(crate) fn pass(
+        &self,
+        state: &mut State,
+        compiled: Compiled,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<(Compiled, bool)> {
         if state.features.len() >= self.max_rules || state.n_failures >= MAX_FAILURES {
             return Ok((compiled, false));
         }
@@ -93,11 +119,16 @@ impl Induction<'_> {
             if batch.is_empty() {
                 return Ok((compiled, false));
             }
-            match self.attempt(state, &batch)? {
-                Some(added) => {
+            match self.attempt(state, &batch, goes_on)? {
+                Some((added, mut step)) => {
+                    let others = found.iter().filter(|other| !step.added.contains(&other.feature));
+                    let shown = others.take(RUNNERS_UP).map(|other| (other.feature.clone(), other.gain));
+                    step.runners_up = shown.collect();
+                    state.path.push(step);
                     state.n_failures = 0;
                     return Ok((added, true));
                 }
+                None if !goes_on() => return Ok((compiled, false)),
                 None if batch.len() > 1 => found.truncate(1),
                 None => {
                     state.tried.insert(batch[0].feature.clone());
@@ -131,7 +162,12 @@ impl Induction<'_> {
     }
 
     /// Adds a batch and refits. Returns `None`, without a change, if it does not pay or takes too long.
-    fn attempt(&self, state: &mut State, batch: &[Candidate]) -> Result<Option<Compiled>> {
+    fn attempt(
+        &self,
+        state: &mut State,
+        batch: &[Candidate],
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<(Compiled, Step)>> {
         let mut features = state.features.clone();
         let mut broken = state.broken.clone();
         let mut parameters = state.parameters.clone();
@@ -145,18 +181,25 @@ impl Induction<'_> {
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let (parameters, point) = self.refit(&mut compiled, parameters, TOLERANCE);
+        let (parameters, point) = self.refit(&mut compiled, parameters, TOLERANCE, goes_on);
         let price: f64 = batch.iter().map(|candidate| candidate.price).sum();
         if state.value - point.value <= price {
             return Ok(None);
         }
+        let step = Step {
+            added: batch.iter().map(|candidate| candidate.feature.clone()).collect(),
+            gain: state.value - point.value,
+            price,
+            log_likelihood: point.log_likelihood,
+            runners_up: Vec::new(),
+        };
         (state.features, state.broken) = (features, broken);
         (state.parameters, state.value) = (parameters, point.value);
         if self.remove_weak(state) {
             compiled = self.problem.compile(&state.features, &state.broken)?;
             state.value = self.problem.point(&mut compiled, &state.parameters).value;
         }
-        Ok(Some(compiled))
+        Ok(Some((compiled, step)))
     }
 
     /// Removes rules of a tiny weight. Returns whether there were any.

@@ -1,42 +1,79 @@
-//! The learner: calibrators, then rules, then combinations, priors and notes.
+//! The learner: calibrators, then rules, then combinations, notes and priors.
 
-use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
 
 use super::candidates::Prices;
 use super::combinations::{self, Combinations};
-use super::data::Data;
+use super::data::{Calibration, Data};
+use super::feature::Feature;
 use super::fit::minimize;
 use super::induction::{FINAL_TOLERANCE, Induction, State};
+use super::notes::Note;
 use super::objective::{Compiled, Problem, sigmoid};
-use crate::error::Result;
+use super::priors::{significant, with_priors};
+use crate::calibrate::CalibrationMethod;
+use crate::error::{Error, Result};
 use crate::infer::Limits;
+use crate::label::LabelId;
 use crate::learn::Examples;
 use crate::model::{Combination, Model};
+use crate::rule::Rule;
 
 /// How rules are learned. The defaults suit most data.
+///
+/// ```
+/// use prsl::learn::{Examples, Learner};
+/// use prsl::{BeliefMatrix, Model, Normalize, Truth};
+///
+/// // Two classifiers that know little, of labels that are always equal.
+/// let model = Model::parse("label left\nlabel right")?;
+/// let mut beliefs = BeliefMatrix::new(&model);
+/// let mut truths = Vec::new();
+/// for row in 0..200 {
+///     let truth = row % 2;
+///     let belief = if truth == 0 { 0.6 } else { 0.4 };
+///     beliefs.push(&[Some(belief), None, Some(0.5), None], Normalize::Never)?;
+///     truths.push(Truth::from_indices([Some(truth), Some(truth)]));
+/// }
+/// let learned = Learner { typical: false, ..Learner::default() }.learn(&model, &Examples::new(beliefs, truths)?)?;
+/// assert_eq!(learned.path.len(), 2); // left -> right, and right -> left
+/// # Ok::<(), prsl::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClauseLearner {
-    /// Price of a rule's description, per nat: 0.25 predicts best, 1 keeps only rules that are surely there.
+pub struct Learner {
+    /// The price of a rule, as a multiple γ of its description length in nats. A rule is added only if it gains more.
     pub parsimony: f64,
     /// Maximum number of learned rules.
     pub max_rules: Option<usize>,
     /// Whether typical combinations are learned, if they pay.
     pub typical: bool,
-    /// Whether probabilities of the base's rules are learned.
+    /// How beliefs are calibrated.
+    pub calibrate: Calibrating,
+    /// Whether the probabilities of the base's rules are learned, except those of 0, 0.5 and 1, and of fixed rules.
     pub learn_probabilities: bool,
-    /// Maximum bytes of tables.
+    /// Maximum bytes of the tables of inference.
     pub memory: u64,
-    /// Seed of the samples.
+    /// Seed of the samples on which candidates are scored.
     pub seed: u64,
 }
 
-impl Default for ClauseLearner {
+impl Learner {
+    /// The parsimony that predicts best.
+    pub const PREDICT: f64 = 0.25;
+    /// The parsimony that adds only rules that are surely there.
+    pub const EXPLAIN: f64 = 1.0;
+}
+
+impl Default for Learner {
     fn default() -> Self {
         Self {
-            parsimony: 0.25,
+            parsimony: Self::PREDICT,
             max_rules: None,
             typical: true,
+            calibrate: Calibrating::Joint,
             learn_probabilities: false,
             memory: Limits::default().memory,
             seed: 1,
@@ -44,41 +81,130 @@ impl Default for ClauseLearner {
     }
 }
 
-/// The result of learning.
-#[derive(Clone, Debug)]
-pub struct ClauseLearned {
-    /// The base with learned rules, calibrators and combinations.
-    pub model: Model,
-    /// Number of learned rules.
-    pub n_rules: usize,
+/// How beliefs are calibrated while rules are learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Calibrating {
+    /// By the calibrators of the base, if any.
+    Given,
+    /// By calibrators that are fitted first, without rules.
+    Alone(CalibrationMethod),
+    /// By calibrators that are fitted first, and then together with the rules.
+    Joint,
 }
 
-impl ClauseLearner {
-    /// Learns rules beside those of a base.
-    pub fn learn(&self, base: &Model, rows: &Examples) -> Result<ClauseLearned> {
-        self.learn_observed(base, rows, &mut |_| ControlFlow::Continue(()))
+/// The result of learning. Log-likelihoods are those of the known truths, per row, on the rows learned from.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Learned {
+    /// The base with learned rules, calibrators, combinations and priors.
+    pub model: Model,
+    /// Number of rules of the base. The learned rules follow them.
+    pub n_kept: usize,
+    /// The additions, in order.
+    pub path: Vec<Addition>,
+    /// Mean log-likelihood of the beliefs as they are given, without rules.
+    pub beliefs_alone: f64,
+    /// Mean log-likelihood of calibrated beliefs with the base's rules.
+    pub base_alone: f64,
+    /// Mean log-likelihood of the learned model.
+    pub log_likelihood: f64,
+    /// Number of rows whose truth the base excludes. They are not learned from.
+    pub n_impossible: usize,
+    /// Whether learning was stopped early.
+    pub is_stopped: bool,
+}
+
+/// Rules that were added together.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Addition {
+    /// The rules as text, without their probability.
+    pub rules: Vec<String>,
+    /// Gain in penalized log-likelihood after refitting, in nats.
+    pub gain: f64,
+    /// What they cost, in nats.
+    pub price: f64,
+    /// Mean log-likelihood afterward, per row.
+    pub log_likelihood: f64,
+    /// The next candidates as text, with their estimated gains.
+    pub runners_up: Vec<(String, f64)>,
+}
+
+/// How far learning has come, for progress bars and for continuing after a stop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// A hash of settings, base and rows; `None` before the first pass.
+    fingerprint: Option<u64>,
+    state: Option<State>,
+    phase: Phase,
+}
+
+/// What the learner is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It fits calibrators.
+    #[default]
+    Calibrating,
+    /// It scores candidates and adds rules.
+    Adding,
+    /// It judges each rule by taking it out. The number counts those that are done.
+    Judging(usize),
+}
+
+impl Progress {
+    /// What the learner is doing.
+    pub fn phase(&self) -> Phase {
+        self.phase
     }
 
-    /// The same, with progress after each pass.
+    /// Number of rules added so far.
+    pub fn n_rules(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| state.features.len())
+    }
+
+    /// Number of passes over the candidates.
+    pub fn n_passes(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.n_passes)
+    }
+
+    /// Gain of the last addition, in nats.
+    pub fn last_gain(&self) -> Option<f64> {
+        self.state.as_ref().and_then(|state| state.path.last()).map(|step| step.gain)
+    }
+}
+
+impl Learner {
+    /// Learns beside the rules of `base`, which stay as they are (or their probabilities, if that is asked for).
+    pub fn learn(&self, base: &Model, rows: &Examples) -> Result<Learned> {
+        self.learn_observed(base, rows, Progress::default(), &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Self::learn`]. It continues from `progress`, and reports it after every evaluation of all rows. With `Break`
+    /// it ends with the best model so far.
     pub fn learn_observed(
         &self,
         base: &Model,
         rows: &Examples,
-        observe: &mut dyn FnMut(usize) -> ControlFlow<()>,
-    ) -> Result<ClauseLearned> {
-        let base = rows.cautious(base)?;
-        let is_seen = |label| rows.n_seen(label) > 0;
-        let free: Vec<bool> = base.label_ids().map(is_seen).collect();
-        let data = Data::new(&base, rows, &free)?;
-        let limits = Limits { memory: self.memory, ..Limits::default() };
-        let free_rules = Vec::new();
-        let mut problem = Problem::new(&base, data, free_rules, limits)?;
-        let start = [problem.data.identity(), problem.free_weights()].concat();
-        let bounds = vec![(f64::NEG_INFINITY, f64::INFINITY); start.len()];
-        let (start, _) = minimize(start, &bounds, 1e-6, |at| problem.independent_point(at), || true);
-        problem.center(&start);
+        mut progress: Progress,
+        observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Learned> {
+        self.check(base, rows)?;
+        let fingerprint = self.fingerprint(base, rows);
+        if *progress.fingerprint.get_or_insert(fingerprint) != fingerprint {
+            let problem = "the checkpoint belongs to other rows, another base or other settings; start again without it";
+            return Err(Error::Examples { problem: problem.to_owned() });
+        }
+        let mut run = Run { progress, observe, is_over: false };
+        let prepared = self.prepared(base, rows)?;
+        let n_rows = rows.weights().iter().zip(rows.truths()).filter(|(w, truth)| **w > 0.0 && truth.n_known() > 0);
+        let mut problem = self.problem(&prepared, rows)?;
+        let n_impossible = n_rows.count() - problem.data.n_rows();
+        let start = self.start(&mut problem, &mut run);
         let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
-        let unary: Vec<usize> = (0..sizes.len()).filter(|&label| !free[label]).collect();
+        let is_unary = |label: &usize| problem.data.calibrations[*label] == Calibration::Given;
+        let unary: Vec<usize> = (0..sizes.len()).filter(is_unary).collect();
         let prices = Prices::new(&sizes, unary.len());
         let induction = Induction {
             problem: &problem,
@@ -88,39 +214,194 @@ impl ClauseLearner {
             unary: &unary,
             seed: self.seed,
         };
-        let mut compiled = problem.compile(&[], &[])?;
-        let (parameters, point) = induction.refit(&mut compiled, start, 1e-2);
-        let mut state =
-            State { parameters, value: point.value, tried: HashSet::new(), ..State::default() };
-        let mut goes_on = true;
-        while goes_on && observe(state.features.len()).is_continue() {
-            (compiled, goes_on) = induction.pass(&mut state, compiled)?;
+        let (base_alone, mut compiled) = self.add_rules(&induction, start, &mut run)?;
+        let mut state = run.progress.state.take().expect("rules have been added");
+        let mut point = problem.point(&mut compiled, &state.parameters);
+        if !run.is_over {
+            let mut goes_on = || run.goes_on();
+            let refit =
+                induction.refit(&mut compiled, state.parameters.clone(), FINAL_TOLERANCE, &mut goes_on);
+            (state.parameters, point) = refit;
+            state.value = point.value;
         }
-        let (parameters, _) = induction.refit(&mut compiled, state.parameters.clone(), FINAL_TOLERANCE);
-        state.parameters = parameters;
-        let found = match self.typical {
+        run.progress.state = Some(state.clone());
+        let notes = induction.notes(&state, &mut compiled, &mut |place| run.judges(place));
+        let found = match self.typical && !run.is_over {
             true => combinations::learn(&problem, &mut compiled, &state.parameters),
             false => Combinations::default(),
         };
-        let model = model_of(&problem, &compiled, &state.parameters, &found)?;
-        Ok(ClauseLearned { model, n_rules: state.features.len() })
+        let model = model_of(&problem, &compiled, &state.parameters, &notes, &found)?;
+        let model = with_priors(base, &model, rows)?;
+        let total = problem.data.weight().max(f64::MIN_POSITIVE);
+        Ok(Learned {
+            n_kept: base.rules().len(),
+            path: state.path.iter().map(|step| addition(&problem, step, total)).collect(),
+            beliefs_alone: problem.independent_point(&problem.data.identity()).log_likelihood / total,
+            base_alone: base_alone / total,
+            log_likelihood: (point.log_likelihood + found.gain) / total,
+            n_impossible,
+            is_stopped: run.is_over,
+            model,
+        })
+    }
+
+    fn check(&self, base: &Model, rows: &Examples) -> Result<()> {
+        let refuse = |problem: String| Err(Error::Examples { problem });
+        if !(self.parsimony >= 0.0 && self.parsimony.is_finite()) {
+            return refuse(format!("parsimony is {}, expected a number of at least 0", self.parsimony));
+        }
+        if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
+            return refuse("the rows are about other labels than the base".to_owned());
+        }
+        if rows.truths().iter().zip(rows.weights()).all(|(truth, weight)| truth.n_known() == 0 || *weight == 0.0) {
+            return refuse("no truth is known in any row; there is nothing to learn from".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A hash of everything that determines the result.
+    fn fingerprint(&self, base: &Model, rows: &Examples) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        format!("{self:?}").hash(&mut hasher);
+        base.to_string().hash(&mut hasher);
+        rows.beliefs().values().iter().for_each(|value| value.to_bits().hash(&mut hasher));
+        rows.truths().hash(&mut hasher);
+        rows.weights().iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// The base with the calibrators that are fitted first.
+    fn prepared(&self, base: &Model, rows: &Examples) -> Result<Model> {
+        match self.calibrate {
+            Calibrating::Alone(method) => rows.calibrated(base, method),
+            Calibrating::Given | Calibrating::Joint => rows.cautious(base),
+        }
+    }
+
+    fn problem(&self, base: &Model, rows: &Examples) -> Result<Problem> {
+        let is_free = |label: LabelId| {
+            let declared = base.label(label);
+            let has_fixed_prior = declared.classifier().is_none() && declared.prior().is_some();
+            self.calibrate == Calibrating::Joint && rows.n_seen(label) > 0 && !has_fixed_prior
+        };
+        let free: Vec<bool> = base.label_ids().map(is_free).collect();
+        let is_learned = |rule: &Rule| {
+            self.learn_probabilities && !rule.is_fixed() && ![0.0, 0.5, 1.0].contains(&rule.probability())
+        };
+        let rules = base.rules().iter().enumerate();
+        let free_rules = rules.filter(|(_, rule)| is_learned(rule)).map(|(place, _)| place).collect();
+        let limits = Limits { memory: self.memory, ..Limits::default() };
+        Problem::new(base, Data::new(base, rows, &free)?, free_rules, limits)
+    }
+
+    /// Calibrates each label by itself.
+    fn start(&self, problem: &mut Problem, run: &mut Run<'_>) -> Vec<f64> {
+        let start = [problem.data.identity(), problem.free_weights()].concat();
+        let bounds = vec![(f64::NEG_INFINITY, f64::INFINITY); start.len()];
+        let evaluate = |at: &[f64]| problem.independent_point(at);
+        let (start, _) = minimize(start, &bounds, FINAL_TOLERANCE, evaluate, || run.goes_on());
+        problem.center(&start);
+        start
+    }
+
+    /// Adds rules until none pays. Returns the log-likelihood of the base, and the compiled rules.
+    fn add_rules(
+        &self,
+        induction: &Induction<'_>,
+        start: Vec<f64>,
+        run: &mut Run<'_>,
+    ) -> Result<(f64, Compiled)> {
+        let problem = induction.problem;
+        let mut compiled = problem.compile(&[], &[])?;
+        let (parameters, point) =
+            induction.refit(&mut compiled, start, FINAL_TOLERANCE, &mut || run.goes_on());
+        let first = State { parameters, value: point.value, ..State::default() };
+        let mut state = run.progress.state.take().unwrap_or(first);
+        if !state.features.is_empty() {
+            compiled = problem.compile(&state.features, &state.broken)?;
+        }
+        run.progress.phase = Phase::Adding;
+        let mut pays = true;
+        while pays && !run.is_over {
+            run.progress.state = Some(state.clone());
+            run.goes_on();
+            (compiled, pays) = induction.pass(&mut state, compiled, &mut || run.goes_on())?;
+        }
+        run.progress.state = Some(state);
+        Ok((point.log_likelihood, compiled))
     }
 }
 
-fn model_of(problem: &Problem, compiled: &Compiled, parameters: &[f64], found: &Combinations) -> Result<Model> {
-    let mut builder = problem.model.edit();
+/// A run of the learner, with its observer.
+struct Run<'a> {
+    progress: Progress,
+    observe: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    is_over: bool,
+}
+
+impl Run<'_> {
+    /// Reports progress. Returns whether to go on.
+    fn goes_on(&mut self) -> bool {
+        self.is_over = self.is_over || (self.observe)(&self.progress).is_break();
+        !self.is_over
+    }
+
+    fn judges(&mut self, place: usize) -> bool {
+        self.progress.phase = Phase::Judging(place);
+        self.goes_on()
+    }
+}
+
+fn addition(problem: &Problem, step: &super::induction::Step, total: f64) -> Addition {
+    let text = |feature: &Feature| feature.text(&problem.model, &problem.counted);
+    Addition {
+        rules: step.added.iter().map(text).collect(),
+        gain: step.gain,
+        price: step.price,
+        log_likelihood: step.log_likelihood / total,
+        runners_up: step.runners_up.iter().map(|(feature, gain)| (text(feature), *gain)).collect(),
+    }
+}
+
+/// The base with everything that was learned.
+fn model_of(
+    problem: &Problem,
+    compiled: &Compiled,
+    parameters: &[f64],
+    _notes: &[Note],
+    found: &Combinations,
+) -> Result<Model> {
+    let (fixed, weights) = parameters.split_at(problem.n_fixed());
+    let mut builder = problem.model.edit().retain_rules(|_| false);
     for label in problem.model.label_ids() {
-        if let Some(calibrator) = problem.data.calibrator(label.index(), parameters)? {
-            builder = builder.calibrator(problem.model.label(label).name(), calibrator);
+        let name = problem.model.label(label).name();
+        if let Some(calibrator) = problem.data.calibrator(label.index(), fixed)? {
+            builder = builder.calibrator(name, calibrator);
+        }
+        if let Some(prior) = problem.data.prior(label.index(), fixed) {
+            builder = builder.prior(name, prior);
         }
     }
-    for (feature, &weight) in compiled.features.iter().zip(&parameters[problem.n_fixed()..]) {
-        builder = builder.add_rule(feature.rule(&problem.model, &problem.counted, sigmoid(weight)));
+    for (index, rule) in problem.model.rules().iter().enumerate() {
+        let place = problem.free_rules.iter().position(|&free| free == index);
+        let weight = place.map(|place| fixed[problem.data.n_calibration_parameters + place]);
+        let rule = rule.clone();
+        builder = builder.add_rule(match weight {
+            Some(weight) => rule.with_probability(rounded(weight)),
+            None => rule,
+        });
     }
-    for (categories, weight) in &found.list {
-        if *weight > 0.0 {
-            builder = builder.add_typical(Combination::new(*weight, categories.clone()));
-        }
+    for (feature, &weight) in compiled.features.iter().zip(weights) {
+        builder = builder.add_rule(feature.rule(&problem.model, &problem.counted, rounded(weight)));
+    }
+    for (categories, weight) in found.list.iter().filter(|(_, weight)| *weight > 0.0) {
+        builder = builder.add_typical(Combination::new(significant(*weight, 4), categories.clone()));
     }
     builder.build()
+}
+
+/// The probability of a rule, with three significant digits of the smaller of p and 1 − p.
+fn rounded(weight: f64) -> f64 {
+    let small = significant(sigmoid(-weight.abs()), 3);
+    significant(if weight < 0.0 { small } else { 1.0 - small }, 12)
 }

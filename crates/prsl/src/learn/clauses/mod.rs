@@ -7,5 +7,7 @@ mod fit;
 mod gain;
 mod induction;
 mod learner;
+mod notes;
 mod objective;
-pub use learner::{ClauseLearned, ClauseLearner};
+mod priors;
+pub use learner::{Addition, Calibrating, Learned, Learner, Phase, Progress};

@@ -101,7 +101,7 @@ const MAX_WORK: f64 = 1e5;
 const GROWTH: f64 = 4.0;
 
 /// Number of rows that are calibrated and evaluated at a time. It limits the memory of one evaluation.
-const BLOCK: usize = 128 * CHUNK;
+pub(crate) const BLOCK: usize = 128 * CHUNK;
 
 impl Problem {
     /// Rows without those that the base excludes.

@@ -1,0 +1,104 @@
+//! What the data say about rules: notes on learned ones, and expert rules that they contradict.
+
+use super::candidates::Prices;
+use super::feature::Feature;
+use super::fit::minimize;
+use super::induction::{Induction, State};
+use super::objective::{Compiled, Problem};
+
+/// Predicted decrease of the objective at which a refit without a rule ends, in nats.
+const TOLERANCE: f64 = 0.02;
+
+/// How a learned rule fares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Note {
+    /// Loss of penalized log-likelihood without the rule, others refitted, in nats.
+    pub(crate) gain: f64,
+    /// Weight of the rows that break the rule.
+    pub(crate) broken: f64,
+    /// Weight of the rows where the condition holds and all labels of the rule are known.
+    pub(crate) known: f64,
+    /// Weight of those rows that the model without the rule expects to break it.
+    pub(crate) expected: f64,
+    /// Whether the gain exceeds the price at parsimony 1.
+    pub(crate) sure: bool,
+}
+
+impl Induction<'_> {
+    /// The notes on all learned rules. `goes_on` ends refits early; the gains are then upper bounds.
+    pub(crate) fn notes(
+        &self,
+        state: &State,
+        compiled: &mut Compiled,
+        goes_on: &mut dyn FnMut(usize) -> bool,
+    ) -> Vec<Note> {
+        let n_fixed = self.problem.n_fixed();
+        let mut notes = Vec::new();
+        for place in 0..state.features.len() {
+            let mut bounds = self.bounds(state.features.len());
+            bounds[n_fixed + place] = (0.0, 0.0);
+            let evaluate = |at: &[f64]| self.problem.point(compiled, at);
+            let (at, without) =
+                minimize(state.parameters.clone(), &bounds, TOLERANCE, evaluate, || goes_on(place));
+            let feature = &state.features[place];
+            let (known, broken) = self.problem.tally(feature);
+            let expected = self.problem.expected(compiled, &at, place, without.expected[place]);
+            let gain = without.value - state.value;
+            notes.push(Note { gain, broken, known, expected, sure: gain > self.price(feature) });
+        }
+        notes
+    }
+
+    fn price(&self, feature: &Feature) -> f64 {
+        Prices::of(self.prices, feature)
+    }
+}
+
+impl Problem {
+    /// The weight of rows where the condition of a rule holds, and of those that break it, among rows with known labels.
+    fn tally(&self, feature: &Feature) -> (f64, f64) {
+        let labels = feature.labels(&self.counted);
+        let (mut known, mut broken) = (0.0, 0.0);
+        let conclusion = feature.conclusion(&self.model);
+        for row in (0..self.data.n_rows()).filter(|&row| self.knows(row, &labels)) {
+            let category = |label: usize| self.data.truth(row, label).expect("it is known");
+            let is_condition = |feature: &Feature| match feature {
+                Feature::Conjunction(literals) => literals
+                    .iter()
+                    .enumerate()
+                    .filter(|(place, _)| Some(*place) != conclusion)
+                    .all(|(_, literal)| literal.holds(category(literal.label))),
+                _ => true,
+            };
+            if is_condition(feature) {
+                known += self.data.weights[row];
+            }
+            if feature.is_violated(category, &self.counted) {
+                broken += self.data.weights[row];
+            }
+        }
+        (known, broken)
+    }
+
+    fn knows(&self, row: usize, labels: &[usize]) -> bool {
+        labels.iter().all(|&label| self.data.truth(row, label).is_some())
+    }
+
+    /// The expected violations of a learned rule among rows that know its labels. `of_all` is that of all rows.
+    fn expected(&self, compiled: &mut Compiled, parameters: &[f64], place: usize, of_all: f64) -> f64 {
+        let labels = compiled.features[place].labels(&self.counted);
+        let rows: Vec<usize> = (0..self.data.n_rows()).filter(|&row| self.knows(row, &labels)).collect();
+        if rows.len() == self.data.n_rows() {
+            return of_all;
+        }
+        self.reweigh(&mut compiled.engine, parameters);
+        let rule = self.model.rules().len() + place;
+        let mut sum = 0.0;
+        for block in rows.chunks(super::objective::BLOCK) {
+            let values = self.values(parameters, block);
+            let weights: Vec<f64> = block.iter().map(|&row| self.data.weights[row]).collect();
+            sum += compiled.engine.expectations(&self.rows(&values, &weights)).violated[rule];
+        }
+        sum
+    }
+}
