@@ -32,8 +32,8 @@ impl Document {
     }
 }
 
-/// Maximum width of a line of code, in columns, with which comments of other lines are aligned. Learned rules may have
-/// thousands of columns, and alignment with them would multiply the size of the text.
+/// Maximum width of a line of code, in columns, with which comments of other lines are aligned. A rule may have
+/// thousands of columns, and alignment with it would multiply the size of the text.
 const MAX_ALIGNED_WIDTH: usize = 100;
 
 /// One line of a formatted text.
