@@ -16,7 +16,7 @@ array([[0.007, 0.289, 0.703]])
 
 Public names:
 
-* :class:`Model`, its :class:`Posterior` and :class:`Explanation`
+* :class:`Model`, its :class:`Posterior` and :class:`Explanation`, and :class:`LearnedNote` of its rules
 * :class:`RuleStacker` (beliefs in) and :class:`RuleStackingClassifier` (features in), two scikit-learn estimators
 * :mod:`prsl.metrics`, :mod:`prsl.displays`, :mod:`prsl.data`, :mod:`prsl.rules`, :mod:`prsl.errors`
 """
@@ -30,6 +30,7 @@ from ._posterior import Posterior
 from ._prsl import Combination, Finding, Label, Rule, __version__
 from ._stacker import RuleStacker
 from .errors import PrslError, PrslWarning
+from .rules import LearnedNote
 
 __all__ = [
     "Combination",
@@ -37,6 +38,7 @@ __all__ = [
     "Finding",
     "Label",
     "Learned",
+    "LearnedNote",
     "Model",
     "ModelBuilder",
     "Posterior",

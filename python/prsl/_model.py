@@ -104,6 +104,8 @@ class Model:
 
         >>> Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").rules[0].sentence
         'if rain then wet, 0.9'
+
+        Learned rules may have a note about their evidence in the training rows, :attr:`Rule.learned`.
         """
         return self._core.rules
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._model import Model as PythonModel
+from .rules import LearnedNote
 
 __version__: str
 
@@ -66,6 +67,8 @@ class Rule:
     def labels(self) -> list[str]: ...
     @property
     def fixed(self) -> bool: ...
+    @property
+    def learned(self) -> LearnedNote | None: ...
 
 @final
 class Combination:

@@ -139,6 +139,10 @@ class RuleProbabilityError(ModelError):
     """The probability of a rule is not a probability."""
 
 
+class LearnedNoteError(ModelError):
+    """An impossible number in the note about how a rule was learned."""
+
+
 class InhibitionProbabilityError(ModelError):
     """An inhibition probability is not a probability."""
 

@@ -1,10 +1,39 @@
-"""Conversion of rules from other programs."""
+"""Notes about how rules were learned, and conversion of rules from other programs."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .errors import FormulaError
 
-__all__ = ["from_r"]
+__all__ = ["LearnedNote", "from_r"]
+
+
+class LearnedNote(NamedTuple):
+    """How a rule was learned: its evidence in the training rows. Inference does not use it.
+
+    Known rows are those in which the condition of the rule holds and all its labels are known.
+
+    >>> from prsl import Model
+    >>> model = Model.parse('''
+    ... label sunset
+    ... label urban
+    ... rule 0.94: sunset -> !urban  # learned: gain 12.3, broken 3 of 214, expected 41.2, sure
+    ... ''')
+    >>> model.rules[0].learned
+    LearnedNote(gain=12.3, broken=3.0, known=214.0, expected=41.2, sure=True)
+    """
+
+    #: Log-likelihood of the training rows, in nats, that is lost if the rule is removed and the others are refitted.
+    gain: float
+    #: Weight of the known rows that break the rule.
+    broken: float
+    #: Weight of the known rows.
+    known: float
+    #: Weight of the known rows that break the rule, as the model without the rule expects it.
+    expected: float
+    #: Whether the gain exceeds the price of the rule at parsimony 1.
+    sure: bool
 
 
 def from_r(rule: str) -> str:

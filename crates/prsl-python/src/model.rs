@@ -96,8 +96,8 @@ impl Model {
 
     /// The rules, in order.
     #[getter]
-    fn rules(&self) -> Vec<Rule> {
-        self.model().rule_ids().map(|id| Rule::of(self.model(), id)).collect()
+    fn rules(&self, py: Python<'_>) -> PyResult<Vec<Rule>> {
+        self.model().rule_ids().map(|id| Rule::of(py, self.model(), id)).collect()
     }
 
     /// The typical combinations, in order.
@@ -203,12 +203,14 @@ pub struct Rule {
     labels: Vec<String>,
     /// Whether learning must not change it.
     fixed: bool,
+    /// How it was learned, a `prsl.LearnedNote`; `None` without a note.
+    learned: Option<Py<PyAny>>,
 }
 
 impl Rule {
-    fn of(model: &prsl::Model, id: RuleId) -> Self {
+    fn of(py: Python<'_>, model: &prsl::Model, id: RuleId) -> PyResult<Self> {
         let rule = model.rule(id);
-        Self {
+        Ok(Self {
             index: id.index(),
             name: rule.name().map(str::to_owned),
             kind: if matches!(rule.body(), Body::NoisyOr(_)) { "noisy_or" } else { "rule" },
@@ -217,8 +219,15 @@ impl Rule {
             sentence: model.rule_sentence(id),
             labels: rule.scope().into_iter().map(|label| model.label(label).name().to_owned()).collect(),
             fixed: rule.is_fixed(),
-        }
+            learned: rule.learned().map(|note| learned_note(py, note)).transpose()?,
+        })
     }
+}
+
+/// A note as `prsl.LearnedNote`.
+fn learned_note(py: Python<'_>, note: &prsl::model::LearnedNote) -> PyResult<Py<PyAny>> {
+    let fields = (note.gain, note.broken, note.known, note.expected, note.sure);
+    Ok(py.import("prsl.rules")?.getattr("LearnedNote")?.call1(fields)?.unbind())
 }
 
 #[pymethods]

@@ -40,6 +40,17 @@ pub(crate) fn number(number: f64) -> String {
     if number == number.trunc() && number.abs() < 1e15 { format!("{number}") } else { format!("{number:?}") }
 }
 
+/// Rounds to this many significant digits, but never coarser than to whole numbers.
+pub(crate) fn significant(number: f64, digits: usize) -> f64 {
+    let after_first = digits - 1;
+    // NaN and infinity stay as they are.
+    if !number.is_finite() || number.abs() >= 10_f64.powi(after_first as i32) {
+        return number.round();
+    }
+    let rounded: f64 = format!("{number:.after_first$e}").parse().expect("a number was written");
+    rounded + 0.0 // turns −0 into 0
+}
+
 /// Returns numbers separated by commas.
 pub(crate) fn numbers(values: &[f64]) -> String {
     values.iter().map(|&value| number(value)).collect::<Vec<_>>().join(", ")

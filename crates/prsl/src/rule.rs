@@ -4,6 +4,7 @@ use crate::assignment::Assignment;
 use crate::formula::Formula;
 use crate::label::{LabelId, index_newtype};
 use crate::noisy_or::NoisyOr;
+use crate::notation::significant;
 use crate::outcome::Outcome;
 
 /// The position of a rule in its model, from 0. Messages count from 1.
@@ -37,12 +38,13 @@ pub struct Rule {
     probability: f64,
     body: Body,
     is_fixed: bool,
+    learned: Option<LearnedNote>,
 }
 
 impl Rule {
     /// A rule of this probability.
     pub fn new(probability: f64, body: Body) -> Self {
-        Self { name: None, probability, body, is_fixed: false }
+        Self { name: None, probability, body, is_fixed: false, learned: None }
     }
 
     /// The same rule, named.
@@ -51,15 +53,24 @@ impl Rule {
         self
     }
 
-    /// The same rule with another probability.
+    /// The same rule with another probability. If it differs, the note about learning is removed.
     pub fn with_probability(mut self, probability: f64) -> Self {
+        self.learned = self.learned.filter(|_| probability == self.probability);
         self.probability = probability;
         self
     }
 
-    /// The same rule with another body.
+    /// The same rule with another body. If it differs, the note about learning is removed.
     pub fn with_body(mut self, body: Body) -> Self {
+        self.learned = self.learned.filter(|_| body == self.body);
         self.body = body;
+        self
+    }
+
+    /// The same rule with a note about how it was learned, or without one. The numbers are rounded as in
+    /// [`LearnedNote::new`].
+    pub fn with_learned(mut self, note: impl Into<Option<LearnedNote>>) -> Self {
+        self.learned = note.into().map(LearnedNote::rounded);
         self
     }
 
@@ -72,6 +83,11 @@ impl Rule {
     /// Whether learning keeps the rule unchanged, even if it replaces the other rules.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
+    }
+
+    /// The note about how it was learned, if it has one. Inference does not use it.
+    pub fn learned(&self) -> Option<&LearnedNote> {
+        self.learned.as_ref()
     }
 
     /// Its name, if it has one.
@@ -163,5 +179,87 @@ impl Rule {
             Body::NoisyOr(noisy_or) => noisy_or.log_silence(assignment),
         };
         Outcome::new(self.outcome_at(assignment), log_silence)
+    }
+}
+
+/// Significant digits of the numbers of a note.
+const NOTE_DIGITS: usize = 4;
+
+/// A note about how a rule was learned: its evidence in the training rows.
+///
+/// Inference does not use it. Every format of a model keeps it, and models with different notes are different. In the
+/// text format it is a comment behind the rule:
+///
+/// ```
+/// use prsl::model::LearnedNote;
+/// use prsl::{Model, RuleId};
+///
+/// let text = "\
+/// label sunset
+/// label urban
+///
+/// rule 0.94: sunset -> !urban  # learned: gain 12.3, broken 3 of 214, expected 41.2, sure
+/// ";
+/// let model = Model::parse(text)?;
+/// let note = LearnedNote::new(12.3, 3.0, 214.0, 41.2, true);
+/// assert_eq!(model.rule(RuleId::new(0)).learned(), Some(&note));
+/// assert_eq!(model.to_string(), text);
+/// # Ok::<(), prsl::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LearnedNote {
+    /// Log-likelihood of the training rows, in nats, that is lost if the rule is removed and the others are refitted.
+    pub gain: f64,
+    /// Weight of the known rows that break the rule.
+    pub broken: f64,
+    /// Weight of the known rows: those in which the condition of the rule holds and all its labels are known.
+    pub known: f64,
+    /// Weight of the known rows that break the rule, as the model without the rule expects it.
+    pub expected: f64,
+    /// Whether the gain exceeds the price of the rule at parsimony 1.
+    pub sure: bool,
+}
+
+impl LearnedNote {
+    /// A note with these numbers, rounded to four significant digits. Numbers from 1000 are rounded to whole numbers,
+    /// so counts of rows stay exact.
+    ///
+    /// ```
+    /// use prsl::model::LearnedNote;
+    ///
+    /// let note = LearnedNote::new(12.345678, 3.0, 21_476.0, 41.2, true);
+    /// assert_eq!((note.gain, note.known), (12.35, 21_476.0));
+    /// ```
+    pub fn new(gain: f64, broken: f64, known: f64, expected: f64, sure: bool) -> Self {
+        Self { gain, broken, known, expected, sure }.rounded()
+    }
+
+    /// The note with rounded numbers. Rounding twice changes nothing, and keeps the order of two numbers.
+    fn rounded(self) -> Self {
+        let round = |number: f64| significant(number, NOTE_DIGITS);
+        Self {
+            gain: round(self.gain),
+            broken: round(self.broken),
+            known: round(self.known),
+            expected: round(self.expected),
+            sure: self.sure,
+        }
+    }
+
+    /// The first number that is impossible: its name, its value and what was expected.
+    pub(crate) fn problem(&self) -> Option<(&'static str, f64, String)> {
+        let numbers = [
+            ("gain", self.gain),
+            ("known", self.known),
+            ("expected", self.expected),
+            ("broken", self.broken),
+        ];
+        let is_possible = |value: f64| value.is_finite() && value >= 0.0;
+        if let Some((what, value)) = numbers.into_iter().find(|(_, value)| !is_possible(*value)) {
+            return Some((what, value, "a finite number of at least 0".to_owned()));
+        }
+        (self.broken > self.known)
+            .then(|| ("broken", self.broken, format!("at most {}, the number of known rows", self.known)))
     }
 }

@@ -469,7 +469,7 @@ calibrate
     insta::assert_snapshot!(diagnostics.render("m.prsl"));
     let json = |calibrator: &str| {
         let label = format!(r#"{{"name": "a", "categories": ["x", "y"], "calibrator": {calibrator}}}"#);
-        Model::from_json(&format!(r#"{{"format": "prsl", "version": 1, "labels": [{label}]}}"#))
+        Model::from_json(&format!(r#"{{"format": "prsl", "version": 2, "labels": [{label}]}}"#))
             .unwrap_err()
             .to_string()
     };

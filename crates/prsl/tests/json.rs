@@ -3,6 +3,7 @@
 mod models;
 
 use proptest::prelude::*;
+use prsl::model::LearnedNote;
 use prsl::{Document, Error, LabelId, Model, RuleId};
 
 const EXAMPLE: &str = "\
@@ -16,6 +17,7 @@ rule 0.8: high & standing -> overhead
 rule 0.9 reach: normal -> hands in {centered, low}
 noisy_or 0.999 lifts: overhead 0.07, high 0.2, gait 0.9
 fixed rule 1: walking <-> gait
+rule 0.94: bent -> !alarm  # learned: gain 12.3, broken 3 of 214, expected 41.2, sure
 
 typical 3.5: walking, gait, centered, bent
 typical 1e17: overhead, standing, high, alarm, upright
@@ -30,7 +32,7 @@ fn message(json: &str) -> String {
 
 /// A file with this text after the format and the version.
 fn file(rest: &str) -> String {
-    format!("{{\"format\": \"prsl\", \"version\": 1,\n{rest}}}")
+    format!("{{\"format\": \"prsl\", \"version\": 2,\n{rest}}}")
 }
 
 #[test]
@@ -72,7 +74,7 @@ fn every_part_has_its_span_in_the_json() {
     );
     assert_eq!(&json[document.expectation_span(0)], "\"standing, high => overhead > 0.6\"");
     // Braces, quotes and keys of the same name inside strings are not structure.
-    let tricky = r#"{"version":1,"rules":[ {"formula":"\"]},\\\"\" | \"rules\"","probability":1e0} ,
+    let tricky = r#"{"version":2,"rules":[ {"formula":"\"]},\\\"\" | \"rules\"","probability":1e0} ,
         {"probability":1,"formula":"labels"}],"format":"prsl",
         "l\u0061bels":[{"name":"]},\"","categories":["yes","no"]},{"name":"rules","categories":["yes","no"]},
         {"categories":["yes","no"],"name":"labels"}]}"#;
@@ -108,30 +110,92 @@ fn floats_keep_their_bits() {
 #[test]
 fn newer_versions_are_recognized_whatever_follows() {
     for json in [
-        r#"{"format": "prsl", "version": 2, "labels": "elsewhere"}"#,
-        r#"{"labels": {"a": [1]}, "version": 2, "format": "prsl"}"#,
-        r#"{"version": 2, "format": "prsl", "cut": [1, 2"#,
+        r#"{"format": "prsl", "version": 3, "labels": "elsewhere"}"#,
+        r#"{"labels": {"a": [1]}, "version": 3, "format": "prsl"}"#,
+        r#"{"version": 3, "format": "prsl", "cut": [1, 2"#,
     ] {
-        assert_eq!(Model::from_json(json), Err(Error::Version { found: 2, known: 1 }), "{json}");
+        assert_eq!(Model::from_json(json), Err(Error::Version { found: 3, known: 2 }), "{json}");
     }
+}
+
+/// A model as version 1 wrote it, before rules had notes about learning.
+const VERSION_1: &str = r#"{
+  "format": "prsl",
+  "version": 1,
+  "labels": [
+    {"name": "activity", "categories": ["walking", "normal", "overhead"]},
+    {"name": "feet", "categories": ["gait", "standing"], "classifier": "shoe"},
+    {"name": "alarm", "categories": ["yes", "no"], "prior": [0.1, 0.9], "calibrator": {"kind": "platt", "slope": 1.2, "intercept": -0.3}}
+  ],
+  "rules": [
+    {"probability": 0.8, "formula": "standing -> overhead"},
+    {"name": "lifts", "probability": 0.999, "fixed": true, "noisy_or": [{"label": "activity", "category": "overhead", "inhibition": 0.07}, {"label": "feet", "category": "gait", "inhibition": 0.9}]}
+  ],
+  "typical": [
+    {"weight": 3.5, "categories": "walking, gait, alarm"}
+  ],
+  "expectations": [
+    "standing => overhead > 0.4"
+  ]
+}
+"#;
+
+#[test]
+fn version_1_is_read_and_written_as_version_2() {
+    let model = Model::from_json(VERSION_1).unwrap();
+    assert_eq!(
+        model.to_string(),
+        "\
+label activity: walking, normal, overhead
+label feet: gait, standing from shoe
+label alarm prior 0.1
+
+calibrate alarm platt 1.2 -0.3
+
+rule 0.8: standing -> overhead
+fixed noisy_or 0.999 lifts: overhead 0.07, gait 0.9
+
+typical 3.5: walking, gait, alarm
+
+expect standing => overhead > 0.4
+"
+    );
+    assert!(model.rules().iter().all(|rule| rule.learned().is_none()));
+    assert_eq!(model.to_json(), VERSION_1.replace("\"version\": 1", "\"version\": 2"));
+}
+
+#[test]
+fn notes_are_rounded_when_they_are_read() {
+    let json = file(
+        r#""labels": [{"name": "a", "categories": ["yes", "no"]}], "rules": [{"probability": 0.9, "formula": "a",
+        "learned": {"gain": 12.34567, "broken": 2.99999, "known": 21476.3, "expected": 1e-7, "sure": false}}]"#,
+    );
+    let model = Model::from_json(&json).unwrap();
+    let note = LearnedNote::new(12.35, 3.0, 21_476.0, 1e-7, false);
+    assert_eq!(model.rule(RuleId::new(0)).learned(), Some(&note));
+    assert_eq!(Model::parse(&model.to_string()).unwrap(), model);
+    assert_eq!(Model::from_json(&model.to_json()).unwrap(), model);
 }
 
 #[test]
 fn errors_are_reported_clearly() {
     let labels = r#""labels": [{"name": "weather", "categories": ["sun", "rain"]}]"#;
     let rules = |rules: &str| file(&format!("{labels},\n\"rules\": [\n  {rules}\n]"));
+    let learned = |note: &str| {
+        rules(&format!(r#"{{"name": "wets", "probability": 1, "formula": "rain", "learned": {note}}}"#))
+    };
     let typical = |typical: &str| file(&format!("{labels},\n\"typical\": [\n  {typical}\n]"));
     let wrong = [
         String::new(),
         "[]".to_owned(),
         "{}".to_owned(),
         r#"{"format": "prsl", "labels": []}"#.to_owned(),
-        r#"{"version": 1, "labels": []}"#.to_owned(),
+        r#"{"version": 2, "labels": []}"#.to_owned(),
         r#"{"format": "onnx", "version": 7}"#.to_owned(),
         r#"{"format": "prsl", "version": 0, "labels": []}"#.to_owned(),
         r#"{"format": "prsl", "version": "1", "labels": []}"#.to_owned(),
-        r#"{"format": 1, "version": 1, "labels": []}"#.to_owned(),
-        r#"{"format": "prsl", "version": 1, "version": 1, "labels": []}"#.to_owned(),
+        r#"{"format": 1, "version": 2, "labels": []}"#.to_owned(),
+        r#"{"format": "prsl", "version": 2, "version": 2, "labels": []}"#.to_owned(),
         file(""),
         file(r#""lables": []"#),
         file(r#""labels": [["a", ["x", "y"]]]"#),
@@ -169,6 +233,16 @@ fn errors_are_reported_clearly() {
         rules(
             r#"{"name": "r", "probability": 1, "formula": "rain"}, {"name": "r", "probability": 1, "formula": "sun"}"#,
         ),
+        learned(r#"{"gain": -0.1, "broken": 3, "known": 214, "expected": 41.2, "sure": true}"#),
+        learned(r#"{"gain": 12.3, "broken": 3, "known": -214, "expected": 41.2, "sure": true}"#),
+        learned(r#"{"gain": 12.3, "broken": 215, "known": 214, "expected": 41.2, "sure": true}"#),
+        learned(r#"{"gain": 12.3, "broken": 3, "known": 214, "expected": 1e999, "sure": true}"#),
+        learned(r#"{"gain": NaN, "broken": 3, "known": 214, "expected": 41.2, "sure": true}"#),
+        learned(r#"{"gain": 12.3, "broken": 3, "known": 214, "expected": 41.2}"#),
+        learned(r#"{"gain": 12.3, "broken": 3, "known": 214, "expected": 41.2, "sure": 1}"#),
+        learned(r#"{"gain": 12.3, "broken": 3, "known": 214, "expected": 41.2, "sure": true, "price": 2}"#),
+        learned("[12.3, 3, 214, 41.2, true]"),
+        learned("null"),
         typical(r#"{"weight": -1, "categories": "rain"}"#),
         typical(r#"{"weight": 1e999, "categories": "rain"}"#),
         typical(r#"{"weight": 1, "categories": "rian"}"#),
@@ -210,7 +284,7 @@ fn oversized_and_deeply_nested_texts_are_refused() {
 
 #[test]
 fn the_published_schema_is_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/model-v1.schema.json");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/model-v2.schema.json");
     let schema = Model::json_schema();
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(path, &schema).unwrap();

@@ -222,6 +222,18 @@ pub enum Error {
         /// The number.
         value: f64,
     },
+    /// An impossible number in the note about how a rule was learned.
+    #[error("rule {rule} has a note about learning with {what} = {value}, expected {wanted}", rule = quoted(.rule))]
+    LearnedNote {
+        /// The rule.
+        rule: String,
+        /// The name of the number.
+        what: &'static str,
+        /// The number.
+        value: f64,
+        /// The expected range.
+        wanted: String,
+    },
     /// An inhibition probability outside 0 to 1.
     #[error("inhibition of {atom} in rule {rule} is {value}, expected a number from 0 to 1", atom = quoted(.atom), rule = quoted(.rule))]
     InhibitionProbability {
@@ -395,6 +407,7 @@ impl Error {
             Error::UnknownRule { .. } => "UnknownRule",
             Error::DuplicateRule { .. } => "DuplicateRule",
             Error::RuleProbability { .. } => "RuleProbability",
+            Error::LearnedNote { .. } => "LearnedNote",
             Error::InhibitionProbability { .. } => "InhibitionProbability",
             Error::RepeatedInhibition { .. } => "RepeatedInhibition",
             Error::EmptyNoisyOr { .. } => "EmptyNoisyOr",

@@ -35,6 +35,12 @@ fn one_of_each() -> Vec<Error> {
         Error::UnknownRule { rule: "rian".to_owned(), suggestion },
         Error::DuplicateRule { name: "wets".to_owned() },
         Error::RuleProbability { rule: "wet <- rain".to_owned(), value: 1.5 },
+        Error::LearnedNote {
+            rule: "wet <- rain".to_owned(),
+            what: "broken",
+            value: 5.0,
+            wanted: "at most 3, the number of known rows".to_owned(),
+        },
         Error::InhibitionProbability { rule: "wets".to_owned(), atom: "rain".to_owned(), value: f64::NAN },
         Error::RepeatedInhibition { rule: "wets".to_owned(), atom: "weather=rain".to_owned() },
         Error::EmptyNoisyOr { rule: "wets".to_owned() },
@@ -63,7 +69,7 @@ fn one_of_each() -> Vec<Error> {
     ]
 }
 
-const N_KINDS: usize = 42;
+const N_KINDS: usize = 43;
 
 #[test]
 fn catalogue() {

@@ -19,7 +19,7 @@ pub(super) struct File<'a> {
     /// Always `prsl`.
     #[schemars(extend("const" = FORMAT))]
     pub(super) format: Cow<'a, str>,
-    /// The version of the format: 1.
+    /// The version of the format: 2.
     #[schemars(extend("const" = VERSION))]
     pub(super) version: u64,
     /// The labels. Each is a question with two or more mutually exclusive categories as answers.
@@ -123,6 +123,31 @@ pub(super) struct RuleEntry<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_objects")]
     #[schemars(with = "Vec<InhibitionEntry<'_>>", length(min = 1))]
     pub(super) noisy_or: Option<Vec<InhibitionEntry<'a>>>,
+    /// How the rule was learned, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present_object")]
+    #[schemars(with = "LearnedEntry")]
+    pub(super) learned: Option<LearnedEntry>,
+}
+
+/// The evidence for a learned rule in the training rows. Known rows are those in which the condition of the rule holds
+/// and all its labels are known. Numbers are rounded to four significant digits, and from 1000 to whole numbers.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "Learned")]
+pub(super) struct LearnedEntry {
+    /// Log-likelihood of the training rows, in nats, that is lost if the rule is removed and the others are refitted.
+    #[schemars(range(min = 0))]
+    pub(super) gain: f64,
+    /// Weight of the known rows that break the rule, at most `known`.
+    #[schemars(range(min = 0))]
+    pub(super) broken: f64,
+    /// Weight of the known rows.
+    #[schemars(range(min = 0))]
+    pub(super) known: f64,
+    /// Weight of the known rows that break the rule, as the model without the rule expects it.
+    #[schemars(range(min = 0))]
+    pub(super) expected: f64,
+    /// Whether the gain exceeds the price of the rule at parsimony 1.
+    pub(super) sure: bool,
 }
 
 /// A category for every label, and the weight that this assignment has in addition.

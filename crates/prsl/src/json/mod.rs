@@ -14,8 +14,9 @@ use entries::{File, RuleEntry};
 
 /// The value of the field `format`.
 const FORMAT: &str = "prsl";
-/// The newest version of the format that is read, and the one that is written.
-const VERSION: u64 = 1;
+/// The newest version of the format that is read, and the one that is written. Version 1 has no notes about learned
+/// rules, and is read too.
+const VERSION: u64 = 2;
 
 impl Model {
     /// The model as JSON, with one label, rule or expectation per line. It reads back as the same model, floats
@@ -27,7 +28,7 @@ impl Model {
     /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet latent\nrule 0.95: wet <- rain")?;
     /// assert_eq!(model.to_json(), r#"{
     ///   "format": "prsl",
-    ///   "version": 1,
+    ///   "version": 2,
     ///   "labels": [
     ///     {"name": "weather", "categories": ["sun", "rain"]},
     ///     {"name": "ground", "categories": ["dry", "wet"], "classifier": null}
@@ -50,8 +51,8 @@ impl Model {
     /// ```
     /// use prsl::{Error, Model};
     ///
-    /// let json = r#"{"format": "prsl", "version": 2, "what": ["comes", "next"]}"#;
-    /// assert!(matches!(Model::from_json(json), Err(Error::Version { found: 2, known: 1 })));
+    /// let json = r#"{"format": "prsl", "version": 3, "what": ["comes", "next"]}"#;
+    /// assert!(matches!(Model::from_json(json), Err(Error::Version { found: 3, known: 2 })));
     /// ```
     pub fn from_json(json: &str) -> Result<Self> {
         Ok(read::document(json)?.into_model())
@@ -80,7 +81,7 @@ impl Document {
     /// ```
     /// use prsl::{Document, RuleId};
     ///
-    /// let json = r#"{"format": "prsl", "version": 1, "labels": [{"name": "a", "categories": ["yes", "no"]}],
+    /// let json = r#"{"format": "prsl", "version": 2, "labels": [{"name": "a", "categories": ["yes", "no"]}],
     ///     "rules": [{"probability": 0.9, "formula": "a"}]}"#;
     /// let document = Document::read(json)?;
     /// assert_eq!(&json[document.rule_span(RuleId::new(0))], r#"{"probability": 0.9, "formula": "a"}"#);
@@ -93,7 +94,7 @@ impl Document {
 }
 
 impl Model {
-    /// The JSON Schema of [`Self::to_json`], as published in `schema/model-v1.schema.json`.
+    /// The JSON Schema of [`Self::to_json`], as published in `schema/model-v2.schema.json`.
     ///
     /// ```
     /// let schema = prsl::Model::json_schema();

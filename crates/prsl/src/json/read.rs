@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::entries::{
-    CalibratorEntry, CombinationEntry, File, InhibitionEntry, LabelEntry, Object, RuleEntry,
+    CalibratorEntry, CombinationEntry, File, InhibitionEntry, LabelEntry, LearnedEntry, Object, RuleEntry,
 };
 use super::spans::elements;
 use super::{FORMAT, VERSION};
@@ -19,7 +19,7 @@ use crate::label::Label;
 use crate::model::Model;
 use crate::names::Names;
 use crate::noisy_or::{Inhibition, NoisyOr};
-use crate::rule::{Body, Rule};
+use crate::rule::{Body, LearnedNote, Rule};
 use crate::syntax;
 use crate::text::{Document, MAX_BYTES};
 
@@ -72,8 +72,8 @@ fn file(json: &str) -> Result<File<'_>> {
     if file.format != FORMAT {
         return Err(foreign(&file.format));
     }
-    if file.version != VERSION {
-        let message = format!("the format version is {}, expected {VERSION}", file.version);
+    if !(1..=VERSION).contains(&file.version) {
+        let message = format!("the format version is {}, expected 1 to {VERSION}", file.version);
         return Err(Error::Json { message, line: 0, column: 0 });
     }
     Ok(file)
@@ -174,7 +174,10 @@ impl RuleEntry<'_> {
             (Some(_), Some(_)) => return Err("both `formula` and `noisy_or` are given; keep one".to_owned()),
             (None, None) => return Err("neither `formula` nor `noisy_or` is given; add one".to_owned()),
         };
-        let rule = Rule::new(self.probability, body).fixed(self.fixed);
+        let learned = self.learned.map(|LearnedEntry { gain, broken, known, expected, sure }| {
+            LearnedNote::new(gain, broken, known, expected, sure)
+        });
+        let rule = Rule::new(self.probability, body).fixed(self.fixed).with_learned(learned);
         Ok(match self.name {
             Some(name) => rule.named(name),
             None => rule,
@@ -254,7 +257,7 @@ fn unreadable(json: &str, error: &serde_json::Error) -> Error {
                 json.lines().nth(line.saturating_sub(1)).and_then(|l| l.get(column.saturating_sub(1)..));
             let rest = rest.unwrap_or("").trim_start_matches('-');
             match ["NaN", "Infinity", "inf"].into_iter().find(|word| rest.starts_with(word)) {
-                Some(word) => format!("`{word}` is not a number in JSON; give a number from 0 to 1"),
+                Some(word) => format!("`{word}` is not a number in JSON; give a finite number"),
                 None => message.to_owned(),
             }
         }

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::ser::Formatter;
 
-use super::entries::{CalibratorEntry, CombinationEntry, File, InhibitionEntry, LabelEntry, RuleEntry};
+use super::entries::{
+    CalibratorEntry, CombinationEntry, File, InhibitionEntry, LabelEntry, LearnedEntry, RuleEntry,
+};
 use super::{FORMAT, VERSION};
 use crate::calibrator::Calibrator;
 use crate::combination::Combination;
@@ -13,7 +15,7 @@ use crate::label::Label;
 use crate::model::Model;
 use crate::names::Names;
 use crate::noisy_or::{Inhibition, NoisyOr};
-use crate::rule::{Body, Rule};
+use crate::rule::{Body, LearnedNote, Rule};
 use crate::syntax::print;
 
 /// The model as JSON text.
@@ -84,8 +86,20 @@ impl<'a> RuleEntry<'a> {
             Body::Formula(formula) => (Some(print::formula(names, formula)), None),
             Body::NoisyOr(noisy_or) => (None, Some(InhibitionEntry::of_noisy_or(model, noisy_or))),
         };
-        let name = rule.name().map(Cow::from);
-        RuleEntry { name, probability: rule.probability(), fixed: rule.is_fixed(), formula, noisy_or }
+        RuleEntry {
+            name: rule.name().map(Cow::from),
+            probability: rule.probability(),
+            fixed: rule.is_fixed(),
+            formula,
+            noisy_or,
+            learned: rule.learned().map(LearnedEntry::of_note),
+        }
+    }
+}
+
+impl LearnedEntry {
+    fn of_note(&LearnedNote { gain, broken, known, expected, sure }: &LearnedNote) -> Self {
+        Self { gain, broken, known, expected, sure }
     }
 }
 

@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::expectation::Expectation;
 use crate::label::Label;
 use crate::names::Names;
-use crate::rule::{Rule, RuleId};
+use crate::notation::numbered;
+use crate::rule::{LearnedNote, Rule, RuleId};
 
 /// Collects the parts of a model. [`ModelBuilder::build`] checks them.
 #[derive(Clone, Debug, Default)]
@@ -117,7 +118,7 @@ impl ModelBuilder {
 
     /// Adds a rule: a formula in the rule language, and the probability that it holds.
     pub fn rule(mut self, formula: impl Into<String>, probability: f64) -> Self {
-        self.rules.push(Draft::Text { name: None, probability, formula: formula.into() });
+        self.rules.push(Draft::Text { name: None, probability, formula: formula.into(), learned: None });
         self
     }
 
@@ -128,7 +129,8 @@ impl ModelBuilder {
         formula: impl Into<String>,
         probability: f64,
     ) -> Self {
-        self.rules.push(Draft::Text { name: Some(name.into()), probability, formula: formula.into() });
+        let (name, formula) = (Some(name.into()), formula.into());
+        self.rules.push(Draft::Text { name, probability, formula, learned: None });
         self
     }
 
@@ -140,7 +142,7 @@ impl ModelBuilder {
     ) -> Self {
         let inhibitions =
             inhibitions.into_iter().map(|(label, category, q)| (label.into(), category.into(), q)).collect();
-        self.rules.push(Draft::NoisyOr { name: None, probability, inhibitions });
+        self.rules.push(Draft::NoisyOr { name: None, probability, inhibitions, learned: None });
         self
     }
 
@@ -158,6 +160,38 @@ impl ModelBuilder {
             }
             Some(Draft::Rule(rule, _) | Draft::Ids(rule)) => *rule = rule.clone().named(name),
             None => self.fail(Error::UnknownRule { rule: name.into(), suggestion: None }),
+        }
+        self
+    }
+
+    /// Sets the note about how the rule added last was learned, or removes it.
+    ///
+    /// ```
+    /// use prsl::model::LearnedNote;
+    /// use prsl::{Model, RuleId};
+    ///
+    /// let model = Model::builder()
+    ///     .binary_label("rain")
+    ///     .binary_label("wet")
+    ///     .rule("rain -> wet", 0.95)
+    ///     .learned(LearnedNote::new(12.3, 3.0, 214.0, 41.2, true))
+    ///     .build()?;
+    /// assert!(model.rule(RuleId::new(0)).learned().is_some_and(|note| note.sure));
+    ///
+    /// let without = model.edit().learned_at(RuleId::new(0), None).build()?;
+    /// assert_eq!(without.rule(RuleId::new(0)).learned(), None);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn learned(self, note: impl Into<Option<LearnedNote>>) -> Self {
+        let last = self.rules.len().saturating_sub(1);
+        self.learned_at(RuleId::new(last), note)
+    }
+
+    /// Sets the note about how a rule was learned, or removes it. The id is the rule's position among the rules so far.
+    pub fn learned_at(mut self, rule: RuleId, note: impl Into<Option<LearnedNote>>) -> Self {
+        match self.rules.get_mut(rule.index()) {
+            Some(draft) => draft.set_learned(note.into()),
+            None => self.fail(Error::UnknownRule { rule: numbered(rule.index()), suggestion: None }),
         }
         self
     }

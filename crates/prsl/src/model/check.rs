@@ -9,7 +9,7 @@ use crate::label::{CategoryId, Label, LabelId};
 use crate::names::Names;
 use crate::noisy_or::NoisyOr;
 use crate::notation::numbered;
-use crate::rule::{Body, Rule};
+use crate::rule::{Body, LearnedNote, Rule};
 use crate::syntax::print;
 
 /// Checks every rule, and that no two have the same name.
@@ -52,6 +52,9 @@ fn check_rule(labels: &[Label], rule: &Rule, name: &dyn Fn() -> String) -> Resul
     }
     if !(0.0..=1.0).contains(&rule.probability()) {
         return Err(Error::RuleProbability { rule: name(), value: rule.probability() });
+    }
+    if let Some((what, value, wanted)) = rule.learned().and_then(LearnedNote::problem) {
+        return Err(Error::LearnedNote { rule: name(), what, value, wanted });
     }
     match rule.body() {
         Body::Formula(formula) => check_formula(labels, formula, name),

@@ -6,16 +6,21 @@ use crate::error::Result;
 use crate::expectation::Expectation;
 use crate::names::Names;
 use crate::noisy_or::{Inhibition, NoisyOr};
-use crate::rule::{Body, Rule};
+use crate::rule::{Body, LearnedNote, Rule};
 use crate::syntax;
 
 /// A rule before its names are looked up.
 #[derive(Clone, Debug)]
 pub(super) enum Draft {
     /// The text of a formula, which is read when all labels are known.
-    Text { name: Option<String>, probability: f64, formula: String },
+    Text { name: Option<String>, probability: f64, formula: String, learned: Option<LearnedNote> },
     /// A noisy-or by names.
-    NoisyOr { name: Option<String>, probability: f64, inhibitions: Vec<(String, String, f64)> },
+    NoisyOr {
+        name: Option<String>,
+        probability: f64,
+        inhibitions: Vec<(String, String, f64)>,
+        learned: Option<LearnedNote>,
+    },
     /// A rule with the ids of another model.
     Rule(Rule, Model),
     /// A rule with the ids of the model that is built.
@@ -51,6 +56,14 @@ impl Draft {
         }
     }
 
+    /// Sets the note about how the rule was learned.
+    pub(super) fn set_learned(&mut self, note: Option<LearnedNote>) {
+        match self {
+            Draft::Text { learned, .. } | Draft::NoisyOr { learned, .. } => *learned = note,
+            Draft::Rule(rule, _) | Draft::Ids(rule) => *rule = rule.clone().with_learned(note),
+        }
+    }
+
     /// Looks the names up.
     pub(super) fn resolve(self, names: &Names) -> Result<Rule> {
         let rename = |rule: Rule, name: Option<String>| match name {
@@ -58,11 +71,11 @@ impl Draft {
             None => rule,
         };
         match self {
-            Draft::Text { name, probability, formula } => {
+            Draft::Text { name, probability, formula, learned } => {
                 let formula = syntax::formula(&formula, names)?;
-                Ok(rename(Rule::new(probability, Body::Formula(formula)), name))
+                Ok(rename(Rule::new(probability, Body::Formula(formula)), name).with_learned(learned))
             }
-            Draft::NoisyOr { name, probability, inhibitions } => {
+            Draft::NoisyOr { name, probability, inhibitions, learned } => {
                 let inhibitions = inhibitions
                     .into_iter()
                     .map(|(label, category, probability)| {
@@ -70,7 +83,8 @@ impl Draft {
                         Ok(Inhibition { label, category, probability })
                     })
                     .collect::<Result<Vec<_>>>()?;
-                Ok(rename(Rule::new(probability, Body::NoisyOr(NoisyOr::new(inhibitions))), name))
+                let body = Body::NoisyOr(NoisyOr::new(inhibitions));
+                Ok(rename(Rule::new(probability, body), name).with_learned(learned))
             }
             Draft::Ids(rule) => Ok(rule),
             Draft::Rule(rule, origin) => transfer::rule(rule, origin.names(), names),

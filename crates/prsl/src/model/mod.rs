@@ -20,6 +20,7 @@ pub use crate::expectation::{Comparison, Condition, Expectation, Given};
 pub use crate::formula::{Atom, Bound, Node, NodeId};
 pub use crate::label::{Classifier, NO, YES};
 pub use crate::noisy_or::Inhibition;
+pub use crate::rule::LearnedNote;
 
 use crate::assignment::Assignment;
 use crate::calibrator::Calibrator;

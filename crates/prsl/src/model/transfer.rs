@@ -40,7 +40,9 @@ pub(super) fn rule(rule: Rule, origin: &Names, target: &Names) -> Result<Rule> {
             Body::NoisyOr(NoisyOr::new(inhibitions))
         }
     };
-    Ok(rule.with_body(body))
+    // The body says the same with other ids, so the note stays.
+    let learned = rule.learned().copied();
+    Ok(rule.with_body(body).with_learned(learned))
 }
 
 fn transfer_atom(atom: &Atom, origin: &Names, target: &Names, context: &dyn Fn() -> String) -> Result<Atom> {

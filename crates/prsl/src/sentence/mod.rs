@@ -10,17 +10,19 @@ use crate::formula::{Atom, Bound, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;
 use crate::names::Names;
-use crate::notation::number;
-use crate::rule::{Body, RuleId};
+use crate::notation::{number, significant};
+use crate::rule::{Body, LearnedNote, RuleId};
 use phrase::{Form, Phrase, joined, listed, plain, times};
 
 impl Model {
     /// A rule as a sentence with its probability.
     ///
     /// A formula is followed by its probability. A noisy-or becomes an implication. Its consequence is the label that
-    /// is most likely to make the rule true; the other labels are conditions. Two numbers follow: the probability of
-    /// the consequence if the conditions hold and the beliefs are uniform, and how often the consequence leaves the
-    /// rule silent. Categories that make the rule true hardly more often than others of their label are left out.
+    /// is most likely to make the rule true; the other labels are conditions. The probability that follows is that of
+    /// the consequence if the conditions hold and the beliefs are uniform. Categories that make the rule true hardly
+    /// more often than others of their label are left out.
+    ///
+    /// A rule with a note about learning is followed by the number of training rows that break it, too.
     ///
     /// ```
     /// use prsl::{Model, RuleId};
@@ -31,22 +33,28 @@ impl Model {
     ///     label overhead
     ///     rule 0.8: standing & high -> overhead
     ///     noisy_or 0.93: gait 0.1, hands in {centered, low} 0.2, overhead 0.04
+    ///     rule 0.94: gait -> !overhead  # learned: gain 12.3, broken 3 of 214, expected 41.2, sure
     /// ")?;
     /// assert_eq!(model.rule_sentence(RuleId::new(0)), "if standing and high then overhead, 0.8");
+    /// assert_eq!(model.rule_sentence(RuleId::new(1)), "if standing and high then overhead, 0.93");
     /// assert_eq!(
-    ///     model.rule_sentence(RuleId::new(1)),
-    ///     "if standing and high then overhead, 0.93; silent 4 % of the time"
+    ///     model.rule_sentence(RuleId::new(2)),
+    ///     "if gait then not overhead (0.94; 3 of 214 rows break it, 41 expected without the rule)"
     /// );
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn rule_sentence(&self, id: RuleId) -> String {
         let writer = Writer { names: self.names() };
         let rule = self.rule(id);
-        match rule.body() {
-            Body::Formula(formula) => {
-                format!("{}, {}", writer.formula(formula).text, number(rule.probability()))
-            }
+        let (statement, probability) = match rule.body() {
+            Body::Formula(formula) => (writer.formula(formula).text, Some(number(rule.probability()))),
             Body::NoisyOr(noisy_or) => writer.noisy_or(rule, noisy_or),
+        };
+        match (probability, rule.learned().map(broken_rows)) {
+            (None, None) => statement,
+            (Some(probability), None) => format!("{statement}, {probability}"),
+            (None, Some(rows)) => format!("{statement} ({rows})"),
+            (Some(probability), Some(rows)) => format!("{statement} ({probability}; {rows})"),
         }
     }
 
@@ -71,6 +79,18 @@ impl Model {
         };
         format!("{what}, {} times", times(1.0 + combination.weight()))
     }
+}
+
+/// Significant digits of numbers of rows.
+const ROW_DIGITS: usize = 2;
+
+/// `3 of 214 rows break it, 41 expected without the rule`
+fn broken_rows(note: &LearnedNote) -> String {
+    let [broken, known, expected] =
+        [note.broken, note.known, note.expected].map(|rows| number(significant(rows, ROW_DIGITS)));
+    let rows = if known == "1" { "row" } else { "rows" };
+    let verb = if broken == "1" || known == "1" { "breaks" } else { "break" };
+    format!("{broken} of {known} {rows} {verb} it, {expected} expected without the rule")
 }
 
 /// Writes sentences about the labels of one model.

@@ -52,16 +52,16 @@ impl Effect {
 }
 
 impl Writer<'_> {
-    /// A noisy-or as an implication, or as a list of its causes.
-    pub(super) fn noisy_or(&self, rule: &Rule, noisy_or: &NoisyOr) -> String {
+    /// A noisy-or as an implication, or as a list of its causes, and its probability if it has one.
+    pub(super) fn noisy_or(&self, rule: &Rule, noisy_or: &NoisyOr) -> (String, Option<String>) {
         let effects = self.effects(noisy_or);
         if effects.is_empty() {
-            return "says nothing".to_owned();
+            return ("says nothing".to_owned(), None);
         }
         let strongest = effects.iter().map(Effect::strongest).fold(0.0, f64::max);
         if strongest == 0.0 {
             let causes = listed(self.causes(&effects), "or");
-            return format!("one of {causes} makes it true, {}", number(rule.probability()));
+            return (format!("one of {causes} makes it true"), Some(number(rule.probability())));
         }
         let chosen = self.consequence(&effects, strongest);
         let is_stated = |effect: &Effect, q: f64| effect.strength(q) >= MIN_RELATIVE_STRENGTH * strongest;
@@ -74,13 +74,9 @@ impl Writer<'_> {
             .filter(|effect| is_stated(effect, effect.smallest()))
             .map(|effect| self.one_of(effect.label, &effect.categories(|q| !is_stated(effect, q))))
             .collect();
-        let silent = match (100.0 * effects[chosen].smallest()).round() {
-            0.0 => String::new(),
-            percent => format!("; silent {percent} % of the time"),
-        };
         if conditions.len() > MAX_CONDITIONS {
             let causes = self.strongest_causes(&effects, MIN_RELATIVE_STRENGTH * strongest);
-            return format!("one of {causes}, {}{silent}", number(rule.probability()));
+            return (format!("one of {causes}"), Some(number(rule.probability())));
         }
         let conditions = match &conditions[..] {
             [one] => one.text.clone(),
@@ -91,9 +87,7 @@ impl Writer<'_> {
         } else {
             format!("if {conditions} then {}", consequence.text)
         };
-        let sure =
-            sureness(rule.probability(), &effects, chosen).map_or(String::new(), |sure| format!(", {sure}"));
-        format!("{sentence}{sure}{silent}")
+        (sentence, sureness(rule.probability(), &effects, chosen))
     }
 
     /// The labels with a category that may make the rule true, in order of appearance.

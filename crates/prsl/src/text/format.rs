@@ -1,5 +1,7 @@
 //! `prsl fmt`: consistent white space around unchanged tokens and comments.
 
+use std::fmt;
+
 use super::Document;
 use crate::error::Result;
 use crate::notation::STATEMENTS;
@@ -26,24 +28,37 @@ impl Document {
         let (tokens, _) = lex::tokens(source);
         let mut lines = lines(source, &tokens);
         align_comments(&mut lines);
-        let mut text = String::new();
-        for line in &lines {
-            text.push_str(line.code.trim_end());
-            if let Some(comment) = &line.comment {
-                text.push_str(&" ".repeat(line.comment_gap));
-                text.push_str(comment);
-            }
-            text.push('\n');
-        }
-        Ok(text)
+        Ok(lines.iter().map(Line::to_string).collect())
     }
 }
 
+/// Maximum width of a line of code, in columns, with which comments of other lines are aligned. A rule may have
+/// thousands of columns, and alignment with it would multiply the size of the text.
+const MAX_ALIGNED_WIDTH: usize = 100;
+
+/// One line of a formatted text.
 #[derive(Default)]
-struct Line {
+pub(super) struct Line {
     code: String,
     comment: Option<String>,
     comment_gap: usize,
+}
+
+impl Line {
+    /// A line of code with a trailing comment, if there is one.
+    pub(super) fn new(code: String, comment: Option<String>) -> Self {
+        Self { code, comment, comment_gap: 2 }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let code = self.code.trim_end();
+        match &self.comment {
+            Some(comment) => writeln!(f, "{code}{:gap$}{comment}", "", gap = self.comment_gap),
+            None => writeln!(f, "{code}"),
+        }
+    }
 }
 
 /// The tokens in the author's lines, with new spaces.
@@ -127,15 +142,16 @@ fn is_number(token: Option<&Token>) -> bool {
     token.is_some_and(|token| matches!(token.kind, Kind::Number(_)))
 }
 
-/// Aligns trailing comments of consecutive lines.
-fn align_comments(lines: &mut [Line]) {
+/// Aligns trailing comments of consecutive lines, except those of lines wider than [`MAX_ALIGNED_WIDTH`].
+pub(super) fn align_comments(lines: &mut [Line]) {
     let trailing = |line: &Line| line.comment.is_some() && !line.code.trim().is_empty();
     let mut start = 0;
     while start < lines.len() {
         let end = start + lines[start..].iter().take_while(|line| trailing(line)).count();
-        let widest = lines[start..end].iter().map(|line| line.code.trim_end().width()).max().unwrap_or(0);
-        for line in &mut lines[start..end] {
-            line.comment_gap = widest - line.code.trim_end().width() + 2;
+        let widths: Vec<usize> = lines[start..end].iter().map(|line| line.code.trim_end().width()).collect();
+        let widest = widths.iter().copied().filter(|width| *width <= MAX_ALIGNED_WIDTH).max().unwrap_or(0);
+        for (line, width) in lines[start..end].iter_mut().zip(widths) {
+            line.comment_gap = widest.saturating_sub(width) + 2;
         }
         start = end.max(start + 1);
     }

@@ -2,6 +2,7 @@
 
 mod calibrator;
 mod format;
+mod note;
 mod parse;
 mod print;
 mod statement;

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::statement;
-use super::{Document, MAX_BYTES, calibrator};
+use super::{Document, MAX_BYTES, calibrator, note};
 use crate::calibrator::Calibrator;
 use crate::combination::{Combination, MAX_CATEGORIES};
 use crate::diagnostic::{Diagnostic, Diagnostics, nearest, position, quoted};
@@ -19,7 +19,7 @@ use crate::label::LabelId;
 use crate::model::Model;
 use crate::names::Names;
 use crate::notation::{RESERVED, STATEMENTS};
-use crate::rule::Rule;
+use crate::rule::{LearnedNote, Rule};
 use crate::syntax::cursor::{Cursor, MAX_COMPARISONS, Parsed};
 use crate::syntax::lex::{self, Kind, Sign, Token};
 use crate::syntax::{MAX_ERRORS, limited};
@@ -33,11 +33,12 @@ pub(super) fn document(source: &str) -> Result<Document> {
         return Err(Error::TooLarge { bytes: source.len(), limit: MAX_BYTES });
     }
     let (mut tokens, errors) = lex::tokens(source);
+    let notes = note::notes(source, &tokens);
     tokens.retain(|token| token.kind != Kind::Comment);
     let mut errors = Errors::new(source, &tokens, errors);
     let statements = statements(&tokens);
     let (mut names, label_spans) = read_labels(&statements, &mut errors);
-    let contents = Contents::read(&statements, &names, &mut errors);
+    let contents = Contents::read(&statements, &names, notes, &mut errors);
     if !errors.list.is_empty() {
         return Err(Error::Text(Diagnostics::new(source, limited(errors.list))));
     }
@@ -124,6 +125,8 @@ fn read_labels(statements: &[&[Token]], errors: &mut Errors<'_>) -> (Names, Vec<
 struct Contents {
     rules: Vec<Rule>,
     rule_spans: Vec<Range<usize>>,
+    /// The notes about learned rules, by the end of the statement before each.
+    notes: HashMap<usize, LearnedNote>,
     /// The offset of each named rule.
     rule_names: HashMap<String, usize>,
     /// The calibrator of each label, and the offset of its statement.
@@ -134,8 +137,13 @@ struct Contents {
 }
 
 impl Contents {
-    fn read(statements: &[&[Token]], names: &Names, errors: &mut Errors<'_>) -> Self {
-        let mut contents = Self::default();
+    fn read(
+        statements: &[&[Token]],
+        names: &Names,
+        notes: HashMap<usize, LearnedNote>,
+        errors: &mut Errors<'_>,
+    ) -> Self {
+        let mut contents = Self { notes, ..Self::default() };
         let mut comparisons = MAX_COMPARISONS;
         for statement in statements {
             let mut cursor = Cursor::new(statement, Some(names));
@@ -200,8 +208,9 @@ impl Contents {
             return Err(Diagnostic::new(span, format!("two rules are named {}", quoted(name)))
                 .with_help(format!("the first is {first}; rename one of them")));
         }
-        self.rules.push(rule);
-        self.rule_spans.push(span_of(statement));
+        let span = span_of(statement);
+        self.rules.push(rule.with_learned(self.notes.remove(&span.end)));
+        self.rule_spans.push(span);
         Ok(())
     }
 }

@@ -2,10 +2,13 @@
 
 use std::fmt;
 
+use super::format::{Line, align_comments};
+use super::note;
 use crate::calibrator::Calibrator;
 use crate::label::Label;
 use crate::model::Model;
 use crate::notation::{name, number, numbers};
+use crate::rule::Rule;
 use crate::syntax::print::{combination, expectation, rule};
 
 impl fmt::Display for Model {
@@ -22,9 +25,10 @@ impl fmt::Display for Model {
             writeln!(f, "calibrate {} {}", name(declared.name()), calibrator(declared.calibrator()))?;
         }
         gap(f, !self.labels().is_empty() && !self.rules().is_empty())?;
-        for stated in self.rules() {
-            writeln!(f, "{}", rule(names, stated))?;
-        }
+        let line = |stated: &Rule| Line::new(rule(names, stated), stated.learned().map(note::comment));
+        let mut lines: Vec<Line> = self.rules().iter().map(line).collect();
+        align_comments(&mut lines);
+        lines.iter().try_for_each(|line| write!(f, "{line}"))?;
         gap(f, !(self.labels().is_empty() || self.typical().is_empty()))?;
         for typical in self.typical() {
             let (weight, categories) = (number(typical.weight()), typical.categories());

@@ -129,8 +129,24 @@ fn rule(sizes: Vec<usize>, binary: Vec<bool>) -> impl Strategy<Value = String> {
         4 => (probability(), formula(sizes, binary)).prop_map(|(p, formula)| format!("rule {p:?}: {formula}")),
         1 => noisy_or,
     ];
-    (prop::bool::weighted(0.2), stated)
-        .prop_map(|(is_fixed, rule)| if is_fixed { format!("fixed {rule}") } else { rule })
+    (prop::bool::weighted(0.2), stated, prop::option::weighted(0.3, note())).prop_map(
+        |(is_fixed, rule, note)| {
+            let rule = if is_fixed { format!("fixed {rule}") } else { rule };
+            note.map_or(rule.clone(), |note| format!("{rule}  {note}"))
+        },
+    )
+}
+
+/// The comment about a learned rule, with numbers of more digits than a note has.
+fn note() -> impl Strategy<Value = String> {
+    let number = || prop_oneof![Just(0.0), Just(5e-324), Just(1e300), 0.0..1e-3, 0.0..1e3, 0.0..1e7];
+    (number(), number(), number(), 0.0..=1.0, any::<bool>()).prop_map(
+        |(gain, known, expected, share, sure)| {
+            let sure = if sure { ", sure" } else { "" };
+            let broken = known * share;
+            format!("# learned: gain {gain:?}, broken {broken:?} of {known:?}, expected {expected:?}{sure}")
+        },
+    )
 }
 
 /// Up to three combinations, no two of them the same.
