@@ -9,7 +9,7 @@ use super::climb::{Climb, Look, Pace};
 use super::examples::Examples;
 use super::hidden::Hidden;
 use super::objective::Problem;
-use super::paper::Paper;
+use super::old_paper::Paper;
 use super::readable::{Readable, readable};
 use super::task::{Bases, Candidate, Size, Task};
 use super::watch::{Watch, never};

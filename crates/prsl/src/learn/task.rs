@@ -16,7 +16,7 @@ use super::examples::Examples;
 use super::factor::{Probability, RuleShape, Silence};
 use super::learner::{Calibrating, Gradients, Learner};
 use super::objective::{Problem, Rows};
-use super::paper::{Few, loopy_tree};
+use super::old_paper::{Few, loopy_tree};
 use super::scopes::{Association, thin_tree};
 use super::sweep::LANES;
 use super::typical::Typical;
