@@ -78,8 +78,7 @@ impl Joint {
             .iter()
             .flat_map(|slow| fast.iter().map(move |fast| slow * fast))
             .collect();
-        let factors: Vec<f64> =
-            silence.iter().map(|silence| noisy_or(self.probability, *silence)).collect();
+        let factors: Vec<f64> = silence.iter().map(|silence| noisy_or(self.probability, *silence)).collect();
         let ratios = silence.iter().zip(&factors).map(|(silence, factor)| silence / factor).collect();
         Rows { of_slow: self.space.projection(&slow, &own), factors, ratios }
     }

@@ -119,6 +119,9 @@ impl PaperLearner {
         let mut is_stopped = watch.is_over();
         let alone = Objective::new(self, base, &[])?;
         let rows = |examples: &Examples| Rows::new(base, &alone.space, &alone.experts, examples);
+        // Refuses what is too costly before the first step. Later the rules may connect more labels at once, and fail.
+        let most = self.rules.iter().copied().max().unwrap_or(0);
+        Objective::new(self, base, &Run::new(self, most, &alone.space).q)?;
         let data = Data { regularizer: &regularizer, train: &rows(train), valid: &rows(valid) };
         for &n_rules in self.rules.iter().skip(progress.done.len()) {
             if is_stopped {
@@ -224,7 +227,9 @@ impl PaperLearner {
             }
         }
         if !base.typical().is_empty() {
-            return refuse("the paper's recipe cannot learn beside typical combinations; remove them".to_owned());
+            return refuse(
+                "the paper's recipe cannot learn beside typical combinations; remove them".to_owned(),
+            );
         }
         if self.rules.is_empty() || self.batch == 0 {
             return refuse("learning needs a number of rules to try and rows in a batch".to_owned());

@@ -242,8 +242,7 @@ impl Messages<'_> {
             for q in &q[self.loopy.space.blocks[label].clone()] {
                 // An impossible row has a silence of 0.
                 let rest = |l: usize| if own[l] > 0.0 { silence[l] / own[l] } else { 0.0 };
-                self.fresh
-                    .push(std::array::from_fn(|l| noisy_or(self.loopy.probability, q * rest(l))));
+                self.fresh.push(std::array::from_fn(|l| noisy_or(self.loopy.probability, q * rest(l))));
             }
             normalize(&mut self.fresh[start..]);
         }

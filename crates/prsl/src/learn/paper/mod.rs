@@ -27,7 +27,8 @@ pub use run::{EVALUATION_INTERVAL, Evaluation};
 use crate::calibrate::CalibrationMethod;
 use crate::infer::Limits;
 
-/// The settings of the recipe. The defaults are those of the paper and its code, except for early stopping.
+/// The settings of the recipe. The defaults are those of the paper and its code, with the changes that
+/// [`PaperLearner::literal`] undoes.
 ///
 /// ```
 /// use prsl::learn::Examples;

@@ -70,8 +70,7 @@ impl Objective {
                 super::clique_tree::CliqueTree::new(&space, &scopes)?;
             }
         }
-        let experts: Vec<Expert> =
-            base.rules().iter().map(|rule| Expert::new(base, &space, rule)).collect();
+        let experts: Vec<Expert> = base.rules().iter().map(|rule| Expert::new(base, &space, rule)).collect();
         let engine: Box<dyn Engine> = match settings.gradients {
             Gradients::Loopy => Box::new(Loopy::new(&space, &experts, settings.probability)),
             Gradients::Exact => exact(settings, &space, &experts, q)?,
@@ -96,8 +95,7 @@ impl Objective {
     pub(super) fn set(&mut self, q: &[f64]) -> Result<()> {
         self.engine.set(q)?;
         self.q = q.to_vec();
-        self.connected =
-            q.chunks_exact(self.space.n_categories()).map(|q| self.space.connected(q)).collect();
+        self.connected = q.chunks_exact(self.space.n_categories()).map(|q| self.space.connected(q)).collect();
         Ok(())
     }
 
@@ -109,12 +107,7 @@ impl Objective {
     }
 
     /// The mean log-likelihood of some rows, and its gradient; `None` if stopped.
-    pub(super) fn gradient(
-        &self,
-        data: &Rows,
-        rows: &[usize],
-        watch: &mut Watch,
-    ) -> Option<(f64, Vec<f64>)> {
+    pub(super) fn gradient(&self, data: &Rows, rows: &[usize], watch: &mut Watch) -> Option<(f64, Vec<f64>)> {
         let sums = self.sums(data, rows, true, watch)?;
         if sums.weight == 0.0 {
             return Some((0.0, vec![0.0; self.q.len()]));
@@ -152,12 +145,7 @@ impl Objective {
 }
 
 /// Exact inference: one table over all labels if that is cheaper than one sweep over a tree for each rule.
-fn exact(
-    settings: &PaperLearner,
-    space: &Space,
-    experts: &[Expert],
-    q: &[f64],
-) -> Result<Box<dyn Engine>> {
+fn exact(settings: &PaperLearner, space: &Space, experts: &[Expert], q: &[f64]) -> Result<Box<dyn Engine>> {
     let p = settings.probability;
     let all: Vec<usize> = (0..space.n_labels()).collect();
     let n_assignments = space.n_entries(&all);

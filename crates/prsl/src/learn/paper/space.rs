@@ -69,15 +69,14 @@ impl Space {
         let mut products = vec![1.0];
         for &label in labels {
             let q = &q[self.blocks[label].clone()];
-            products =
-                products.iter().flat_map(|product| q.iter().map(move |q| product * q)).collect();
+            products = products.iter().flat_map(|product| q.iter().map(move |q| product * q)).collect();
         }
         products
     }
 
-    /// The labels that a rule with these q is connected with: those with a q below 1.
+    /// The labels that a rule with these q is connected with: those with a q other than 1.
     pub(super) fn connected(&self, q: &[f64]) -> Vec<usize> {
-        let is_connected = |&label: &usize| q[self.blocks[label].clone()].iter().any(|q| *q < 1.0);
+        let is_connected = |&label: &usize| q[self.blocks[label].clone()].iter().any(|q| *q != 1.0);
         (0..self.n_labels()).filter(is_connected).collect()
     }
 }
