@@ -176,9 +176,7 @@ fn wrong_settings_and_rows_are_refused() {
     let unknown = Examples::new(examples.beliefs().clone(), vec![Truth::unknown(4); 20]).unwrap();
     let error = quick().learn(&model, &unknown, &examples).unwrap_err();
     assert_eq!(error.to_string(), "there are no rows with a known truth to learn from");
-    let typical = Model::parse("label a\nlabel b\nlabel c\nlabel d: x, y, z\ntypical 2: a, b, c, x");
-    if let Ok(typical) = typical {
-        let error = quick().learn(&typical, &examples, &examples).unwrap_err();
-        assert!(error.to_string().contains("typical combinations"), "{error}");
-    }
+    let typical = model.edit().typical("a, b, c, x", 2.0).build().unwrap();
+    let error = quick().learn(&typical, &examples, &examples).unwrap_err();
+    assert!(error.to_string().contains("typical combinations"), "{error}");
 }
