@@ -120,7 +120,7 @@ impl Run {
         data.regularizer.truncate(&objective.space, &mut next.q);
         objective.set(&next.q)?;
         next.step += 1;
-        let is_due = next.step % EVALUATION_INTERVAL == 0 || next.step >= settings.steps;
+        let is_due = next.step.is_multiple_of(EVALUATION_INTERVAL) || next.step >= settings.steps;
         if is_due && next.evaluate(settings, objective, data.valid, watch).is_none() {
             objective.set(&self.q)?;
             return Ok(None);
