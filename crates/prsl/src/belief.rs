@@ -252,13 +252,6 @@ impl BeliefMatrix {
         }
     }
 
-    /// Replaces a classifier's belief by a prior.
-    pub(crate) fn replace(&mut self, row: usize, label: LabelId, prior: &[f64]) {
-        let start = row * self.model.n_categories() + self.model.block(label).start;
-        self.values[start..start + prior.len()].copy_from_slice(prior);
-        self.origins[row * self.model.labels().len() + label.index()] = BeliefOrigin::Prior;
-    }
-
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows

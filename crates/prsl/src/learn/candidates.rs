@@ -1,225 +1,462 @@
-//! Which sizes are tried, one after another, and which of them is taken: the validation rows decide.
+//! Candidates for rules, and their estimated gains.
+//!
+//! Samples are kept as bits: one word of 32 samples per row and atom. Known truths are words of ones or zeros. So a
+//! conjunction is an AND, and its count a population count. The counts of all sign patterns of two or three atoms
+//! follow from those of the positive ones by inclusion and exclusion:
+//!
+//! ```text
+//! n(a ¬b) = n(a) − n(a b)        n(¬a ¬b) = 32 − n(a) − n(b) + n(a b)        and so on
+//! ```
 
-use super::climb::Climb;
-use super::examples::Examples;
-use super::learner::{Calibrating, Learner};
-use super::objective::Problem;
-use super::task::{Candidate, Size};
-use crate::label::Label;
-use crate::model::Model;
+use std::collections::BTreeSet;
 
-/// So many known truths that are not what their labels mostly are, at least, for each inhibition probability to learn.
-const RARE_TRUTHS: usize = 2;
-/// So many entries of all tables together, at most, for a size to be tried unasked.
-const MAX_ENTRIES: f64 = (1u64 << 19) as f64;
-/// So many sizes in a row may gain nothing before the rest is left out, and so many where combinations or calibrators are left out.
-const SIZES: usize = 4;
-const OTHER_SIZES: usize = 1;
-/// More numbers instead of combinations have to gain so many standard errors, and beliefs as they are given instead of calibrators.
-const CLEARLY: f64 = 1.5;
+use rayon::prelude::*;
 
-impl Learner {
-    /// How many candidates there are at most.
-    pub fn max_candidates(&self) -> usize {
-        let n_stages = 1 + usize::from(self.typical) + usize::from(self.calibrate == Calibrating::Joint);
-        self.sizes.len() * n_stages + 3 * usize::from(self.widens())
+use super::feature::{Feature, Literal};
+use super::gain::Counts;
+use crate::infer::samples::Samples;
+use crate::infer::semiring::wide;
+
+/// Number of samples per row: the bits of a word.
+pub(crate) const N_SAMPLES: usize = 32;
+/// Number of candidates that are kept of all that pay.
+const KEPT: usize = 64;
+/// Number of candidates that are extended by a fourth literal, or by categories.
+const EXTENDED: usize = 8;
+/// Maximum number of rows times triples that are counted. A pass then takes a few seconds.
+const MAX_TRIPLES: usize = 1 << 32;
+/// Largest number in a count rule.
+const MAX_COUNT: usize = 3;
+/// Minimum number of yes/no labels of a count rule. With fewer it is a clause, or nearly one.
+const MIN_COUNTED: usize = 5;
+
+/// A category of a label. Of two categories only the first is an atom; the second is its negation.
+#[derive(Clone, Copy, Debug)]
+struct Atom {
+    label: usize,
+    category: usize,
+}
+
+/// A rule that may pay.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    pub(crate) feature: Feature,
+    /// Estimated gain in penalized log-likelihood, in nats.
+    pub(crate) gain: f64,
+    /// Description length, in nats, times the parsimony.
+    pub(crate) price: f64,
+}
+
+/// The prices of rules by shape: the logarithm of the number of candidates of that shape.
+#[derive(Clone, Debug)]
+pub(crate) struct Prices {
+    /// ln of the number of clauses with 0, 1, 2, ... literals of single categories or their negations.
+    clauses: Vec<f64>,
+    /// The same for clauses with sets of categories.
+    unions: Vec<f64>,
+    counts: f64,
+    sizes: Vec<usize>,
+}
+
+/// Maximum number of literals of a clause.
+pub(crate) const MAX_LITERALS: usize = 4;
+
+impl Prices {
+    pub(crate) fn new(sizes: &[usize], n_unary: usize) -> Self {
+        let singles = |&size: &usize| if size == 2 { 2.0 } else { 2.0 * size as f64 };
+        let sets = |&size: &usize| (size as f64).exp2() - 2.0;
+        let mut clauses = log_symmetric(sizes.iter().map(singles));
+        let mut unions = log_symmetric(sizes.iter().map(sets));
+        // Unary rules exist only where calibration cannot do it.
+        (clauses[1], unions[1]) = ((2.0 * n_unary as f64).max(1.0).ln(), (2.0 * n_unary as f64).max(1.0).ln());
+        Self { clauses, unions, counts: (2.0 * MAX_COUNT as f64).ln(), sizes: sizes.to_vec() }
     }
 
-    /// Whether a rule about all labels may be tried where none was asked for, but other rules were.
-    fn widens(&self) -> bool {
-        let learns_rules = self.sizes.iter().any(|size| *size != Size::NOTHING);
-        self.wide && learns_rules && !self.sizes.iter().any(|size| size.is_wide())
+    /// The price of a rule at parsimony 1.
+    pub(crate) fn of(&self, feature: &Feature) -> f64 {
+        match feature {
+            Feature::Conjunction(literals) => {
+                let is_single = |literal: &Literal| {
+                    literal.categories.len() == 1 || literal.categories.len() + 1 == self.sizes[literal.label]
+                };
+                match literals.iter().all(is_single) {
+                    true => self.clauses[literals.len()],
+                    false => self.unions[literals.len()],
+                }
+            }
+            Feature::Fewer(_) | Feature::More(_) => self.counts,
+        }
     }
+}
 
-    /// The first size, and others that the rows can tell something about.
-    pub(crate) fn affordable(&self, base: &Model, train: &Examples) -> Vec<Size> {
-        let mut sizes: Vec<Size> = self.sizes.iter().map(|size| size.at_most(base.labels().len())).collect();
-        let others = sizes.split_off(1);
-        sizes.extend(others.into_iter().filter(|size| self.is_affordable(*size, base, train)));
-        sizes
+/// ln of the elementary symmetric polynomials of degree 0 to [`MAX_LITERALS`].
+fn log_symmetric(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut sums = [0.0; MAX_LITERALS + 1];
+    sums[0] = 1.0;
+    for number in numbers {
+        for degree in (1..=MAX_LITERALS).rev() {
+            sums[degree] += number * sums[degree - 1];
+        }
     }
+    sums.map(|sum| f64::ln(sum.max(1.0))).to_vec()
+}
 
-    /// What to try next: larger sizes until some in a row gain nothing; then the best and larger ones without combinations; then a rule
-    /// about all labels; then the best of all, larger ones as long as they gain, and nothing but a rule about all labels, with the
-    /// beliefs as they are given.
-    pub(crate) fn next(
-        &self,
-        sizes: &[Size],
-        done: &[Climb],
-        base: &Model,
-        train: &Examples,
-    ) -> Option<Candidate> {
-        let n_labels = base.labels().len();
-        let widen = |size: Size| size.widened(n_labels).filter(|size| self.is_affordable(*size, base, train));
-        let [first, plain, wide, given] = self.stages(done);
-        let is_at = |later: &[&[Climb]]| later.iter().all(|stage| stage.is_empty());
-        let next = |from: usize, tried: &[Climb], patience: usize| {
-            let gains = best(tried).is_none_or(|best| tried.len() - best <= patience);
-            sizes.get(from + tried.len()).copied().filter(|_| gains)
+/// Known truths and samples of the model as bits.
+pub(crate) struct Sheet {
+    atoms: Vec<Atom>,
+    sizes: Vec<usize>,
+    /// For each atom a word per row.
+    data: Vec<Vec<u32>>,
+    model: Vec<Vec<u32>>,
+    /// Row weights, times the ratio of all rows to these.
+    weights: Vec<f64>,
+    counted: Vec<usize>,
+}
+
+/// What is known of a row.
+pub(crate) enum Observed<'a> {
+    /// The category of every label.
+    Complete(Vec<usize>),
+    /// Samples given the known labels.
+    Sampled(&'a Samples),
+}
+
+impl Sheet {
+    pub(crate) fn new(sizes: &[usize], counted: &[usize], weights: Vec<f64>) -> Self {
+        let categories = |(label, &size): (usize, &usize)| {
+            let n = if size == 2 { 1 } else { size };
+            (0..n).map(move |category| Atom { label, category })
         };
-        let from = best(first).unwrap_or(0);
-        if is_at(&[plain, wide, given])
-            && let Some(size) = next(0, first, SIZES)
-        {
-            return Some(Candidate { size, typical: self.typical, calibrated: true });
+        let atoms: Vec<Atom> = sizes.iter().enumerate().flat_map(categories).collect();
+        let empty = vec![vec![0; weights.len()]; atoms.len()];
+        Self {
+            sizes: sizes.to_vec(),
+            data: empty.clone(),
+            model: empty,
+            atoms,
+            weights,
+            counted: counted.to_vec(),
         }
-        if self.typical
-            && is_at(&[wide, given])
-            && let Some(size) = next(from, plain, OTHER_SIZES)
-        {
-            return Some(Candidate { size, typical: false, calibrated: true });
-        }
-        let narrow = &done[..first.len() + plain.len()];
-        if self.widens()
-            && is_at(&[given])
-            && let Some(candidate) = next_wide(narrow, wide, &widen)
-        {
-            return Some(candidate);
-        }
-        let calibrated = &done[..narrow.len() + wide.len()];
-        let best = best(calibrated).filter(|_| self.calibrate == Calibrating::Joint)?;
-        let candidate = Candidate { calibrated: false, ..calibrated[best].candidate };
-        let alone = widen(Size::NOTHING).map(|size| Candidate { size, ..candidate });
-        if given.is_empty() {
-            return Some(candidate);
-        }
-        if given.iter().any(|climb| Some(climb.candidate) == alone) {
-            return None;
-        }
-        // Where the first is no better than it is with calibrators, larger ones are not either.
-        let gains = given.iter().all(|climb| climb.best_validation > calibrated[best].best_validation);
-        let at = best.checked_sub(first.len()).map_or(best, |plain| from + plain);
-        let larger = next(at, given, OTHER_SIZES).filter(|_| gains && best < narrow.len());
-        // Calibrators can do much of what a rule about all labels does, and are in its way more than in that of others.
-        larger.map(|size| Candidate { size, ..candidate }).or_else(|| alone.filter(|_| self.widens()))
     }
 
-    /// The candidates as they were asked for; then, to see whether that is better, those without combinations, those with a rule about all
-    /// labels, and those without calibrators.
-    fn stages<'a>(&self, done: &'a [Climb]) -> [&'a [Climb]; 4] {
-        let while_it_is = |climbs: &'a [Climb], is: &dyn Fn(&Candidate) -> bool| {
-            climbs.split_at(climbs.iter().take_while(|climb| is(&climb.candidate)).count())
-        };
-        let is_added = |size: Size| size.is_wide() && self.widens();
-        let (calibrated, given) = while_it_is(done, &|candidate| candidate.calibrated);
-        let (narrow, wide) = while_it_is(calibrated, &|candidate| !is_added(candidate.size));
-        let (first, plain) = while_it_is(narrow, &|candidate| candidate.typical == self.typical);
-        [first, plain, wide, given]
-    }
-
-    /// Which candidate it is to be.
-    pub(crate) fn choose(&self, climbs: &[Climb], scored: &[(Problem, Vec<f64>)]) -> usize {
-        let scores: Vec<&[f64]> = scored.iter().map(|(_, scores)| &scores[..]).collect();
-        let mut chosen = None;
-        let mut n_seen = 0;
-        for stage in self.stages(climbs).into_iter().filter(|stage| !stage.is_empty()) {
-            let other = n_seen + simplest_of_the_best(&scores[n_seen..][..stage.len()]);
-            n_seen += stage.len();
-            // Leaving out combinations has to be better with fewer numbers, or clearly better; a rule about all labels and leaving out
-            // calibrators, clearly better.
-            let is_better = |chosen: usize| {
-                let (gain, error) = difference(scores[other], scores[chosen]);
-                let has_fewer = climbs[other].parameters.len() < climbs[chosen].parameters.len();
-                let is_enough = has_fewer && climbs[other].candidate.calibrated;
-                gain > if is_enough { 0.0 } else { CLEARLY * error }
+    /// Sets the words of a row.
+    pub(crate) fn set(&mut self, row: usize, observed: &Observed<'_>, samples: &Samples) {
+        for (place, atom) in self.atoms.iter().enumerate() {
+            self.data[place][row] = match observed {
+                Observed::Complete(truth) if truth[atom.label] == atom.category => u32::MAX,
+                Observed::Complete(_) => 0,
+                Observed::Sampled(samples) => word(samples, atom),
             };
-            if chosen.is_none_or(is_better) {
-                chosen = Some(other);
+            self.model[place][row] = word(samples, atom);
+        }
+    }
+
+    fn n_rows(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The candidates that pay at this parsimony, by gain less price, without those that were tried.
+    pub(crate) fn candidates(
+        &self,
+        prices: &Prices,
+        parsimony: f64,
+        unary: &[usize],
+        tried: &BTreeSet<Feature>,
+    ) -> Vec<Candidate> {
+        let pays = Pays { sheet: self, prices, parsimony, tried };
+        let mut found = self.pairs(&pays);
+        found.extend(self.triples(&pays));
+        found.extend(self.unary(&pays, unary));
+        found.extend(self.counts(&pays));
+        sort(&mut found);
+        found.truncate(KEPT);
+        let longer: Vec<Candidate> =
+            found.par_iter().take(EXTENDED).flat_map(|candidate| self.extensions(&pays, candidate)).collect();
+        found.extend(longer);
+        sort(&mut found);
+        found.dedup_by(|a, b| a.feature == b.feature);
+        found
+    }
+
+    fn literal(&self, place: usize, is_positive: bool) -> Literal {
+        let Atom { label, category } = self.atoms[place];
+        let categories = match is_positive {
+            true => vec![category],
+            false => (0..self.sizes[label]).filter(|&other| other != category).collect(),
+        };
+        Literal { label, categories }
+    }
+
+    fn unary(&self, pays: &Pays<'_>, labels: &[usize]) -> Vec<Candidate> {
+        let places = (0..self.atoms.len()).filter(|&place| labels.contains(&self.atoms[place].label));
+        let literals = places.flat_map(|place| [true, false].map(|sign| self.literal(place, sign)));
+        literals.filter_map(|literal| pays.candidate(Feature::Conjunction(vec![literal]))).collect()
+    }
+
+    /// Count rules, where there are enough yes/no labels.
+    fn counts(&self, pays: &Pays<'_>) -> Vec<Candidate> {
+        if self.counted.len() < MIN_COUNTED {
+            return Vec::new();
+        }
+        let features = (1..=MAX_COUNT).flat_map(|n| [Feature::Fewer(n), Feature::More(n)]);
+        features.filter_map(|feature| pays.candidate(feature)).collect()
+    }
+
+    /// Candidates with one literal or category more.
+    fn extensions(&self, pays: &Pays<'_>, candidate: &Candidate) -> Vec<Candidate> {
+        let Feature::Conjunction(literals) = &candidate.feature else { return Vec::new() };
+        let mut features = Vec::new();
+        if literals.len() == MAX_LITERALS - 1 {
+            let others = (0..self.atoms.len())
+                .filter(|&place| literals.iter().all(|literal| literal.label != self.atoms[place].label));
+            for literal in others.flat_map(|place| [true, false].map(|sign| self.literal(place, sign))) {
+                features.push([&literals[..], &[literal]].concat());
             }
         }
-        chosen.expect("a candidate at least")
-    }
-
-    /// Whether the rows can tell something about a size: not too many numbers to learn, and not too large tables.
-    fn is_affordable(&self, size: Size, base: &Model, train: &Examples) -> bool {
-        let most = n_rare(train) / RARE_TRUTHS;
-        let n_entries = size.n_entries(base);
-        let n_grouped = if size.has_groups() { base.labels().len() } else { 0 };
-        size.n_parameters(base).is_none_or(|n| n <= most)
-            && n_entries <= MAX_ENTRIES
-            && self.fits(n_grouped, n_entries)
-    }
-}
-
-/// How many known truths are not the most frequent category of their label: what there is to learn rules from.
-fn n_rare(examples: &Examples) -> usize {
-    let labels = examples.beliefs().model().labels();
-    let of_label = |(at, label): (usize, &Label)| {
-        let mut counts = vec![0; label.n_categories()];
-        examples.truths().iter().filter_map(|truth| truth.indices()[at]).for_each(|truth| counts[truth] += 1);
-        counts.iter().sum::<usize>() - counts.iter().max().copied().unwrap_or(0)
-    };
-    labels.iter().enumerate().map(of_label).sum()
-}
-
-/// Of several candidates, the simplest first, the first that is not clearly worse than the best: within one standard error of
-/// their difference, row by row.
-fn simplest_of_the_best(scores: &[&[f64]]) -> usize {
-    let best =
-        (0..scores.len()).rev().max_by(|&a, &b| mean(scores[a]).total_cmp(&mean(scores[b]))).unwrap_or(0);
-    let is_close = |candidate: &usize| {
-        let (gain, error) = difference(scores[best], scores[*candidate]);
-        gain <= error
-    };
-    (0..scores.len()).find(is_close).unwrap_or(best)
-}
-
-/// The mean difference between two scores of the same rows, and its standard error.
-fn difference(a: &[f64], b: &[f64]) -> (f64, f64) {
-    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
-    let n = differences.len() as f64;
-    let center = mean(&differences);
-    let variance = differences.iter().map(|d| (d - center).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    (center, (variance / n).sqrt())
-}
-
-/// A rule about all labels to try: beside no others, and if that gains something, beside those that are best without it.
-fn next_wide(narrow: &[Climb], wide: &[Climb], widen: &dyn Fn(Size) -> Option<Size>) -> Option<Candidate> {
-    let best = narrow[best(narrow)?].candidate;
-    let nothing = Candidate { size: Size::NOTHING, ..best };
-    let alone = narrow.iter().find(|climb| climb.candidate == nothing);
-    let candidate = match (alone, wide) {
-        (Some(_), []) => nothing,
-        (None, []) => best,
-        (Some(alone), [first]) if first.best_validation > alone.best_validation && best != nothing => best,
-        _ => return None,
-    };
-    widen(candidate.size).map(|size| Candidate { size, ..candidate })
-}
-
-/// The best of some climbs, the first of equals.
-fn best(climbs: &[Climb]) -> Option<usize> {
-    (0..climbs.len()).rev().max_by(|&a, &b| climbs[a].best_validation.total_cmp(&climbs[b].best_validation))
-}
-
-fn mean(scores: &[f64]) -> f64 {
-    scores.iter().sum::<f64>() / scores.len() as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::belief::{BeliefMatrix, Normalize};
-    use crate::truth::Truth;
-
-    #[test]
-    fn sizes_with_too_large_tables_or_too_few_truths_are_left_out() {
-        let affordable = |n_categories: usize, n_rows: usize| {
-            let names: Vec<String> = (0..n_categories).map(|category| format!("c{category}")).collect();
-            let label =
-                |builder: crate::ModelBuilder, at: usize| builder.label(format!("l{at}"), names.clone());
-            let model = (0..12).fold(Model::builder(), label).build().unwrap();
-            let mut beliefs = BeliefMatrix::new(&model);
-            let even = vec![Some(1.0 / n_categories as f64); 12 * n_categories];
-            (0..n_rows).for_each(|_| beliefs.push(&even, Normalize::Always).unwrap());
-            let truths = (0..n_rows).map(|row| Truth::from_indices([Some(row % n_categories); 12])).collect();
-            let examples = Examples::new(beliefs, truths).unwrap();
-            Learner::default().affordable(&model, &examples).len()
+        for (place, literal) in literals.iter().enumerate() {
+            let n = self.sizes[literal.label];
+            for category in (0..n).filter(|&category| !literal.holds(category)) {
+                let mut categories = [&literal.categories[..], &[category]].concat();
+                categories.sort_unstable();
+                if categories.len() < n {
+                    let mut wider = literals.clone();
+                    wider[place].categories = categories;
+                    features.push(wider);
+                }
+            }
+        }
+        let sorted = |mut literals: Vec<Literal>| {
+            literals.sort();
+            Feature::Conjunction(literals)
         };
-        let all = Learner::default().sizes.len();
-        assert_eq!(affordable(2, 2000), all);
-        // 12⁵ entries are too many, 12⁴ are not.
-        assert_eq!(affordable(12, 2000), 3);
-        assert_eq!(affordable(2, 1), 1);
+        features.into_iter().filter_map(|literals| pays.candidate(sorted(literals))).collect()
     }
+
+    /// How often a rule is violated.
+    pub(crate) fn counts_of(&self, feature: &Feature) -> Counts {
+        let mut counts = Counts::default();
+        for row in 0..self.n_rows() {
+            let n = |words: &[Vec<u32>]| self.violations(feature, words, row).count_ones();
+            counts.add(self.weights[row], n(&self.data), n(&self.model));
+        }
+        counts
+    }
+
+    fn violations(&self, feature: &Feature, words: &[Vec<u32>], row: usize) -> u32 {
+        let place = |label: usize, category: usize| {
+            self.atoms.partition_point(|atom| (atom.label, atom.category) < (label, category))
+        };
+        let of_category = |label: usize, category: usize| match (self.sizes[label], category) {
+            (2, 1) => !words[place(label, 0)][row],
+            _ => words[place(label, category)][row],
+        };
+        match feature {
+            Feature::Conjunction(literals) => literals.iter().fold(u32::MAX, |all, literal| {
+                all & literal.categories.iter().fold(0, |any, &c| any | of_category(literal.label, c))
+            }),
+            Feature::Fewer(n) => !at_least(*n, self.counted.iter().map(|&label| of_category(label, 0))),
+            Feature::More(n) => at_least(*n + 1, self.counted.iter().map(|&label| of_category(label, 0))),
+        }
+    }
+
+    fn pairs(&self, pays: &Pays<'_>) -> Vec<Candidate> {
+        let one = |a: usize| -> Vec<Candidate> {
+            let partners = (a + 1..self.atoms.len()).filter(|&b| self.atoms[a].label != self.atoms[b].label);
+            partners.flat_map(|b| self.pair(pays, a, b)).collect()
+        };
+        (0..self.atoms.len()).into_par_iter().flat_map_iter(one).collect()
+    }
+
+    fn pair(&self, pays: &Pays<'_>, a: usize, b: usize) -> Vec<Candidate> {
+        let words = |set: &'_ [Vec<u32>], row: usize| [set[a][row], set[b][row]];
+        let mut patterns = [Counts::default(); 4];
+        for row in 0..self.n_rows() {
+            let [data, model] = [&self.data, &self.model].map(|set| {
+                let [a, b] = words(set, row);
+                [(!a & !b), (a & !b), (!a & b), (a & b)].map(u32::count_ones)
+            });
+            for (pattern, (data, model)) in patterns.iter_mut().zip(data.into_iter().zip(model)) {
+                pattern.add(self.weights[row], data, model);
+            }
+        }
+        let feature = |signs: usize| {
+            Feature::Conjunction(vec![self.literal(a, signs & 1 > 0), self.literal(b, signs & 2 > 0)])
+        };
+        (0..4).filter_map(|signs| pays.judge(patterns[signs], 2, || feature(signs))).collect()
+    }
+
+    /// Triples of all atoms, or as many as there is time for, those that contain the most frequent atoms first.
+    fn triples(&self, pays: &Pays<'_>) -> Vec<Candidate> {
+        let n = self.atoms.len();
+        let affordable = MAX_TRIPLES / self.n_rows().max(1);
+        let mut n_atoms = n;
+        while n_atoms > 2 && n_atoms * (n_atoms - 1) * (n_atoms - 2) / 6 > affordable {
+            n_atoms -= 1;
+        }
+        let atoms = self.most_uncertain(n_atoms);
+        let pairs: Vec<(usize, usize)> =
+            (0..atoms.len()).flat_map(|i| (i + 1..atoms.len()).map(move |j| (i, j))).collect();
+        let one = |&(i, j): &(usize, usize)| -> Vec<Candidate> {
+            let (a, b) = (atoms[i], atoms[j]);
+            if self.atoms[a].label == self.atoms[b].label {
+                return Vec::new();
+            }
+            let others = atoms[j + 1..].iter().copied();
+            let labels = [self.atoms[a].label, self.atoms[b].label];
+            let pair = Pair::new(self, a, b);
+            others
+                .filter(|&c| !labels.contains(&self.atoms[c].label))
+                .flat_map(|c| self.triple(pays, &pair, c))
+                .collect()
+        };
+        pairs.par_iter().flat_map_iter(one).collect()
+    }
+
+    /// The atoms with the largest variance, in their order.
+    fn most_uncertain(&self, n: usize) -> Vec<usize> {
+        let variance = |place: usize| -> f64 {
+            let share = |row: usize| f64::from(self.model[place][row].count_ones()) / N_SAMPLES as f64;
+            (0..self.n_rows()).map(|row| self.weights[row] * share(row) * (1.0 - share(row))).sum()
+        };
+        let mut places: Vec<(f64, usize)> = (0..self.atoms.len()).map(|place| (variance(place), place)).collect();
+        places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let mut places: Vec<usize> = places.into_iter().take(n).map(|(_, place)| place).collect();
+        places.sort_unstable();
+        places
+    }
+
+    fn triple(&self, pays: &Pays<'_>, pair: &Pair<'_>, c: usize) -> Vec<Candidate> {
+        let patterns = pair.patterns(c);
+        let feature = |signs: usize| {
+            let places = [pair.a, pair.b, c];
+            Feature::Conjunction((0..3).map(|i| self.literal(places[i], signs >> i & 1 > 0)).collect())
+        };
+        (0..8).filter_map(|signs| pays.judge(patterns[signs], 3, || feature(signs))).collect()
+    }
+}
+
+/// Two atoms, to be combined with all others.
+struct Pair<'s> {
+    sheet: &'s Sheet,
+    a: usize,
+    b: usize,
+}
+
+impl<'s> Pair<'s> {
+    fn new(sheet: &'s Sheet, a: usize, b: usize) -> Self {
+        Self { sheet, a, b }
+    }
+
+    /// The counts of all sign patterns with a third atom. Bit i of a pattern is set if its i-th atom is positive.
+    fn patterns(&self, c: usize) -> [Counts; 8] {
+        let sheet = self.sheet;
+        let words = |set: &'s [Vec<u32>]| [&set[self.a][..], &set[self.b][..], &set[c][..]];
+        let (data, model) = (words(&sheet.data), words(&sheet.model));
+        let (data, _) = moments(data, &sheet.weights, false);
+        let (linear, squares) = moments(model, &sheet.weights, true);
+        let scale = N_SAMPLES as f64;
+        std::array::from_fn(|signs| {
+            let (sum, square) = (linear[signs], squares[signs]);
+            Counts {
+                data: data[signs] / scale,
+                expected: sum / scale,
+                variance: (scale * sum - square) / (scale * (scale - 1.0)),
+            }
+        })
+    }
+}
+
+/// Σ ω n and Σ ω n² over rows, for the number n of bits with each sign pattern of three words.
+fn moments(words: [&[u32]; 3], weights: &[f64], with_squares: bool) -> ([f64; 8], [f64; 8]) {
+    let [a, b, c] = words;
+    let n = weights.len();
+    let (a, b, c) = (&a[..n], &b[..n], &c[..n]);
+    wide!({
+        let (mut sums, mut squares) = ([0.0; 8], [0.0; 8]);
+        for row in 0..n {
+            let (x, y, z) = (a[row], b[row], c[row]);
+            let (xy, weight) = (x & y, weights[row]);
+            let counts = [
+                (!(x | y | z)).count_ones(),
+                (x & !(y | z)).count_ones(),
+                (y & !(x | z)).count_ones(),
+                (xy & !z).count_ones(),
+                (z & !(x | y)).count_ones(),
+                (x & z & !y).count_ones(),
+                (y & z & !x).count_ones(),
+                (xy & z).count_ones(),
+            ];
+            for signs in 0..8 {
+                let count = f64::from(counts[signs]);
+                sums[signs] += weight * count;
+                if with_squares {
+                    squares[signs] += weight * count * count;
+                }
+            }
+        }
+        (sums, squares)
+    })
+}
+
+impl Counts {
+    /// Adds a row with `data` and `model` of its samples.
+    fn add(&mut self, weight: f64, data: u32, model: u32) {
+        let (n, scale) = (f64::from(model), N_SAMPLES as f64);
+        self.data += weight * f64::from(data) / scale;
+        self.expected += weight * n / scale;
+        self.variance += weight * n * (scale - n) / (scale * (scale - 1.0));
+    }
+}
+
+/// Decides whether a candidate pays.
+struct Pays<'a> {
+    sheet: &'a Sheet,
+    prices: &'a Prices,
+    parsimony: f64,
+    tried: &'a BTreeSet<Feature>,
+}
+
+impl Pays<'_> {
+    fn candidate(&self, feature: Feature) -> Option<Candidate> {
+        self.priced(self.sheet.counts_of(&feature), feature)
+    }
+
+    /// Like [`Self::candidate`], for a clause that is only named if it may pay.
+    fn judge(&self, counts: Counts, n_literals: usize, feature: impl Fn() -> Feature) -> Option<Candidate> {
+        let may_pay = counts.bound() > self.parsimony * self.prices.clauses[n_literals];
+        (may_pay && counts.gain() > self.parsimony * self.prices.clauses[n_literals])
+            .then(|| self.priced(counts, feature()))
+            .flatten()
+    }
+
+    fn priced(&self, counts: Counts, feature: Feature) -> Option<Candidate> {
+        let (gain, price) = (counts.gain(), self.parsimony * self.prices.of(&feature));
+        (gain > price && !self.tried.contains(&feature)).then_some(Candidate { feature, gain, price })
+    }
+}
+
+/// Sorts candidates by gain less price, the best first.
+fn sort(candidates: &mut [Candidate]) {
+    let net = |candidate: &Candidate| candidate.gain - candidate.price;
+    candidates.sort_by(|a, b| net(b).total_cmp(&net(a)).then_with(|| a.feature.cmp(&b.feature)));
+}
+
+/// The bits of an atom in samples.
+fn word(samples: &Samples, atom: &Atom) -> u32 {
+    samples.iter().enumerate().fold(0, |word, (bit, sample)| {
+        word | u32::from(sample.indices()[atom.label] == atom.category) << bit
+    })
+}
+
+/// The bits that are set in at least `n` words.
+fn at_least(n: usize, words: impl Iterator<Item = u32>) -> u32 {
+    // reached[k]: the bits that were set in at least k + 1 words so far.
+    let mut reached = vec![0; n];
+    for word in words {
+        for k in (1..n).rev() {
+            reached[k] |= reached[k - 1] & word;
+        }
+        reached[0] |= word;
+    }
+    reached[n - 1]
 }

@@ -1,23 +1,26 @@
-//! The learner: sizes are tried, the validation rows decide, and what was learned is made readable.
+//! The learner: calibrators, then rules, then combinations, notes and priors.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-use super::climb::{Climb, Look, Pace};
-use super::examples::Examples;
-use super::hidden::Hidden;
-use super::objective::Problem;
-use super::paper::Paper;
-use super::readable::{Readable, readable};
-use super::task::{Bases, Candidate, Size, Task};
-use super::watch::{Watch, never};
+use super::candidates::Prices;
+use super::combinations::{self, Combinations};
+use super::data::{Calibration, Data};
+use super::feature::Feature;
+use super::fit::minimize;
+use super::induction::{FINAL_TOLERANCE, Induction, State};
+use super::notes::Note;
+use super::objective::{Compiled, Problem, sigmoid};
+use super::priors::{significant, with_priors};
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::infer::Limits;
-use crate::label::Label;
-use crate::model::Model;
+use crate::label::LabelId;
+use super::examples::Examples;
+use crate::model::{Combination, LearnedNote, Model};
+use crate::rule::Rule;
 
 /// How rules are learned. The defaults suit most data.
 ///
@@ -35,486 +38,372 @@ use crate::model::Model;
 ///     beliefs.push(&[Some(belief), None, Some(0.5), None], Normalize::Never)?;
 ///     truths.push(Truth::from_indices([Some(truth), Some(truth)]));
 /// }
-/// let (train, valid) = Examples::new(beliefs, truths)?.split(0.2, 1);
-/// let learned = Learner { steps: Some(200), ..Learner::default() }.learn(&model, &train, &valid)?;
-/// assert!(learned.validation > learned.beliefs_alone);
+/// let learned = Learner { typical: false, ..Learner::default() }.learn(&model, &Examples::new(beliefs, truths)?)?;
+/// assert_eq!(learned.path.len(), 2); // left -> right, and right -> left
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Learner {
-    /// The sizes to choose from, by the validation rows; the smaller ones first. Larger ones are tried as long as there is a gain.
-    pub sizes: Vec<Size>,
-    /// Steps of the optimizer, at most; `None` is 2,000, or 40 rounds over the rows if that is more.
-    pub steps: Option<usize>,
-    /// A size is done with when the validation rows have not gained for so many steps; `None` is 400, or 8 rounds if that is more.
-    pub patience: Option<usize>,
-    /// Rows of a step.
-    pub batch: usize,
-    /// Step size for probabilities of rules.
-    pub learning_rate: f64,
-    /// Step size for calibrators and combinations.
-    pub other_rate: f64,
-    /// What it costs that a category may make a rule true: so much log-likelihood, over all rows, per 1 − q.
-    pub penalty: f64,
-    /// How strongly calibrators are pulled to where they started: so much, over all rows, per squared distance.
-    pub pull: f64,
-    /// The probability of learned rules: just below 1, so that no row becomes impossible.
-    pub probability: f64,
-    /// Whether probabilities of the rules that are there already are learned too.
-    pub learn_probabilities: bool,
-    /// Whether typical combinations are learned, if the validation rows agree.
+    /// The price of a rule, as a multiple γ of its description length in nats. A rule is added only if it gains more.
+    pub parsimony: f64,
+    /// Maximum number of learned rules.
+    pub max_rules: Option<usize>,
+    /// Whether typical combinations are learned, if they pay.
     pub typical: bool,
-    /// Whether a rule about all labels is tried, too, where rules are learned and no size has any about all labels.
-    pub wide: bool,
-    /// How far the logarithm of a single combination's weight strays from what its frequency says.
-    pub spread: f64,
     /// How beliefs are calibrated.
     pub calibrate: Calibrating,
-    /// Whether the noisy-or rules that are there already, and the combinations, are where learning begins; those that are
-    /// marked as fixed stay as they are.
-    pub relearn: bool,
-    /// How gradients are computed.
-    pub gradients: Gradients,
-    /// For [`Size::Paper`].
-    pub paper: Paper,
-    /// Bytes for how far each two labels go together, and for the tables of groups of labels. Sizes that need more are left
-    /// out, or refused if there are no others.
+    /// Whether the probabilities of the base's rules are learned, except those of 0, 0.5 and 1, and of fixed rules.
+    pub learn_probabilities: bool,
+    /// Maximum bytes of the tables of inference.
     pub memory: u64,
-    /// Draws where rules begin, and batches.
+    /// Seed of the samples on which candidates are scored.
     pub seed: u64,
+}
+
+impl Learner {
+    /// The parsimony that predicts best.
+    pub const PREDICT: f64 = 0.25;
+    /// The parsimony that adds only rules that are surely there.
+    pub const EXPLAIN: f64 = 1.0;
 }
 
 impl Default for Learner {
     fn default() -> Self {
-        let size = |width: usize, rules_per_group: usize| Size::Thin { width, rules_per_group, wide: 0 };
         Self {
-            sizes: vec![Size::NOTHING, size(2, 1), size(3, 1), size(4, 2), size(6, 4), size(9, 20)],
-            steps: None,
-            patience: None,
-            batch: 40,
-            learning_rate: 0.003,
-            other_rate: 0.02,
-            penalty: 1.5,
-            pull: 15.0,
-            probability: 0.999,
-            learn_probabilities: false,
+            parsimony: Self::PREDICT,
+            max_rules: None,
             typical: true,
-            wide: true,
-            spread: 1.0,
             calibrate: Calibrating::Joint,
-            relearn: false,
-            gradients: Gradients::Exact,
-            paper: Paper::default(),
+            learn_probabilities: false,
             memory: Limits::default().memory,
             seed: 1,
         }
     }
 }
 
-/// The steps of the optimizer, and how long it waits for a gain: in steps, and in rounds over the rows, whichever is more.
-const STEPS: [usize; 2] = [2000, 40];
-const PATIENCE: [usize; 2] = [400, 8];
-/// So many rules about a group, or in all, at most.
-const MAX_RULES: usize = 100;
-/// What there is before anything is learned.
-const NOTHING: Candidate = Candidate { size: Size::NOTHING, typical: false, calibrated: true };
-
 /// How beliefs are calibrated while rules are learned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Calibrating {
-    /// By the calibrators that the model has, if any.
+    /// By the calibrators of the base, if any.
     Given,
     /// By calibrators that are fitted first, without rules.
     Alone(CalibrationMethod),
-    /// By Platt or Dirichlet calibrators that are fitted first, and then learned together with the rules; as given, where that is
-    /// clearly better.
+    /// By calibrators that are fitted first, and then together with the rules.
     Joint,
 }
 
-/// How gradients are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gradients {
-    /// Exactly. What is too costly is refused.
-    Exact,
-    /// Of Bethe's approximation, by loopy propagation. Learning exploits the errors of the approximation: for comparison, or
-    /// where nothing else is affordable.
-    Loopy,
-}
-
-impl Learner {
-    /// The paper's recipe with its settings: so many rules, chosen by the validation rows, and nothing else.
-    pub fn paper() -> Self {
-        Self {
-            sizes: [5, 10, 20].map(|rules| Size::Paper { rules }).to_vec(),
-            steps: Some(1000),
-            patience: Some(400),
-            batch: 20,
-            learning_rate: 0.001,
-            penalty: 0.0,
-            typical: false,
-            wide: false,
-            calibrate: Calibrating::Given,
-            ..Self::default()
-        }
-    }
-
-    /// The same with sizes of so many rules (about each group, or in all), groups of so many labels less one, and so many rules about
-    /// all labels; `None` allows any. Rules about all labels come with every size that has rules about groups. Where rules are learned
-    /// anew, no new ones are a size, too.
-    ///
-    /// ```
-    /// use prsl::learn::{Learner, Size};
-    ///
-    /// let learner = Learner::default().sized(Some(2), None, Some(1));
-    /// assert_eq!(learner.sizes, [Size::Thin { width: 4, rules_per_group: 2, wide: 1 }]);
-    /// let learner = Learner::paper().sized(Some(7), None, None);
-    /// assert_eq!(learner.sizes, [Size::Paper { rules: 7 }]);
-    /// ```
-    pub fn sized(self, rules: Option<usize>, width: Option<usize>, wide: Option<usize>) -> Self {
-        let (tries_wide, wide) = (self.wide && wide.is_none(), wide.unwrap_or(0));
-        let allows = |wanted: Option<usize>, number: usize| wanted.is_none_or(|wanted| wanted == number);
-        let is_free = rules.is_none() && width.is_none();
-        let like = |size: &Size| match *size {
-            Size::NOTHING => is_free.then_some(Size::NOTHING),
-            Size::Thin { width: of_size, rules_per_group, .. } => {
-                let is_wanted = allows(width, of_size) && allows(rules, rules_per_group);
-                is_wanted.then_some(Size::Thin { width: of_size, rules_per_group, wide })
-            }
-            Size::Paper { rules: of_size } => allows(rules, of_size).then_some(*size),
-        };
-        let mut sizes: Vec<Size> = self.sizes.iter().filter_map(like).collect();
-        if rules == Some(0) && wide == 0 {
-            sizes = vec![Size::NOTHING];
-        }
-        if sizes.is_empty() {
-            // Nothing of the usual: what was asked for, the rest from the middle of the list.
-            sizes = match self.sizes.first() {
-                Some(Size::Paper { .. }) => vec![Size::Paper { rules: rules.unwrap_or(10) }],
-                _ => {
-                    vec![Size::Thin { width: width.unwrap_or(3), rules_per_group: rules.unwrap_or(1), wide }]
-                }
-            };
-        }
-        if self.relearn && sizes[0] != Size::NOTHING {
-            sizes.insert(0, Size::NOTHING);
-        }
-        Self { sizes, wide: tries_wide, ..self }
-    }
-}
-
-/// What was learned.
+/// The result of learning. Log-likelihoods are those of the known truths, per row, on the rows learned from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Learned {
-    /// The base with the learned rules, calibrators and combinations.
+    /// The base with learned rules, calibrators, combinations and priors.
     pub model: Model,
-    /// The size that was chosen.
-    pub size: Size,
-    /// Whether calibrators were asked for, and were worth it.
-    pub calibrated: bool,
-    /// How it went for the chosen size.
-    pub curve: Vec<Look>,
-    /// The mean joint log-likelihood of the validation rows under the model.
-    pub validation: f64,
-    /// The same before rules were rounded and left out.
-    pub validation_before_rounding: f64,
-    /// The same for the beliefs as they were given, without rules.
+    /// Number of rules of the base. The learned rules follow them.
+    pub n_kept: usize,
+    /// The additions, in order.
+    pub path: Vec<Addition>,
+    /// Mean log-likelihood of the beliefs as they are given, without rules.
     pub beliefs_alone: f64,
-    /// The same for the beliefs calibrated one by one, with the base's rules.
+    /// Mean log-likelihood of calibrated beliefs with the base's rules.
     pub base_alone: f64,
-    /// For each rule of the model: what the validation rows lose without it.
-    pub gains: Vec<f64>,
-    /// Whether it was told to stop before everything had been tried; the model is the best so far, at least the base with what
-    /// calibrators there were.
+    /// Mean log-likelihood of the learned model.
+    pub log_likelihood: f64,
+    /// Number of rows whose truth the base excludes. They are not learned from.
+    pub n_impossible: usize,
+    /// Whether learning was stopped early.
     pub is_stopped: bool,
 }
 
-/// How far learning has come, for progress bars and for going on after a stop.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Rules that were added together.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Addition {
+    /// The rules as text, without their probability.
+    pub rules: Vec<String>,
+    /// Gain in penalized log-likelihood after refitting, in nats.
+    pub gain: f64,
+    /// What they cost, in nats.
+    pub price: f64,
+    /// Mean log-likelihood afterward, per row.
+    pub log_likelihood: f64,
+    /// The next candidates as text, with their estimated gains.
+    pub runners_up: Vec<(String, f64)>,
+}
+
+/// How far learning has come, for progress bars and for continuing after a stop.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// What the settings, the base and the rows have in common with those that it is about; nothing before the first step.
+    /// A hash of settings, base and rows; `None` before the first pass.
     fingerprint: Option<u64>,
-    /// The candidates that are done: how good they were, and their parameters.
-    done: Vec<Climb>,
-    /// The one that is under way.
-    current: Option<Climb>,
+    state: Option<State>,
+    phase: Phase,
+}
+
+/// What the learner is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Phase {
+    /// It fits calibrators.
+    #[default]
+    Calibrating,
+    /// It scores candidates and adds rules.
+    Adding,
+    /// It judges each rule by taking it out. The number counts those that are done.
+    Judging(usize),
 }
 
 impl Progress {
-    /// Nothing yet.
-    pub fn new() -> Self {
-        Self { fingerprint: None, done: Vec::new(), current: None }
+    /// What the learner is doing.
+    pub fn phase(&self) -> Phase {
+        self.phase
     }
 
-    /// How many candidates are done.
-    pub fn n_done(&self) -> usize {
-        self.done.len()
+    /// Number of rules added so far.
+    pub fn n_rules(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| state.features.len())
     }
 
-    /// Steps taken with the present candidate.
-    pub fn step(&self) -> usize {
-        self.current.as_ref().map_or(0, |climb| climb.step)
+    /// Number of passes over the candidates.
+    pub fn n_passes(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.n_passes)
     }
 
-    /// The size of the present candidate.
-    pub fn size(&self) -> Option<Size> {
-        self.current.as_ref().or(self.done.last()).map(|climb| climb.candidate.size)
-    }
-
-    /// The last look at the validation rows.
-    pub fn last_look(&self) -> Option<Look> {
-        self.current.as_ref().or(self.done.last()).and_then(|climb| climb.curve.last().copied())
-    }
-}
-
-impl Default for Progress {
-    fn default() -> Self {
-        Self::new()
+    /// Gain of the last addition, in nats.
+    pub fn last_gain(&self) -> Option<f64> {
+        self.state.as_ref().and_then(|state| state.path.last()).map(|step| step.gain)
     }
 }
 
 impl Learner {
-    /// Learns beside the rules of `base`, which stay as they are (or their probabilities, where that is asked for).
-    pub fn learn(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<Learned> {
-        self.learn_observed(base, train, valid, Progress::new(), &mut |_| ControlFlow::Continue(()))
+    /// Learns beside the rules of `base`, which stay as they are (or their probabilities, if that is asked for).
+    pub fn learn(&self, base: &Model, rows: &Examples) -> Result<Learned> {
+        self.learn_observed(base, rows, Progress::default(), &mut |_| ControlFlow::Continue(()))
     }
 
-    /// The same, taken up where it was left, and told every few steps, and while it prepares them, how far it has come; with `Break`
-    /// it ends with the best so far.
+    /// Like [`Self::learn`]. It continues from `progress`, and reports it after every evaluation of all rows. With `Break`
+    /// it ends with the best model so far.
     pub fn learn_observed(
         &self,
         base: &Model,
-        train: &Examples,
-        valid: &Examples,
+        rows: &Examples,
         mut progress: Progress,
         observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Learned> {
-        self.check(base, train, valid)?;
-        let of_another_run = || {
-            let problem =
-                "what was to be taken up is of other rows, another model or other settings; begin anew";
-            Error::Examples { problem: problem.to_owned() }
-        };
-        let fingerprint = self.fingerprint(base, [train, valid]);
+        self.check(base, rows)?;
+        let fingerprint = self.fingerprint(base, rows);
         if *progress.fingerprint.get_or_insert(fingerprint) != fingerprint {
-            return Err(of_another_run());
+            let problem = "the checkpoint belongs to other rows, another base or other settings; start again without it";
+            return Err(Error::Examples { problem: problem.to_owned() });
         }
-        let mut ask = || observe(&progress);
-        let mut watch = Watch::new(&mut ask);
-        let calibrated = self.calibrated(base, train, &mut watch)?;
-        let mut is_stopped = watch.is_over();
-        let bases = &Bases::new(train.cautious(&valid.cautious(base)?)?, calibrated);
-        let hidden = Hidden::new(&bases.calibrated, train);
-        let (train, valid) = (&hidden.draw(train, self.seed)?, &hidden.draw(valid, self.seed)?);
-        let sizes = self.affordable(base, train);
-        while !is_stopped && let Some(candidate) = self.next(&sizes, &progress.done, base, train) {
-            let mut ask = || observe(&progress);
-            let Some(mut task) = Task::new(self, candidate, bases, train, &mut Watch::new(&mut ask))? else {
-                is_stopped = true;
-                break;
-            };
-            let rows = [&task.problem.rows(train, true), &task.problem.rows(valid, false)];
-            let mut climb = progress.current.take().unwrap_or_else(|| Climb::new(candidate, &task.start));
-            if climb.candidate != candidate || climb.parameters.len() != task.start.parameters.len() {
-                return Err(of_another_run());
-            }
-            let mut goes_on = true;
-            let mut flow = ControlFlow::Continue(());
-            while goes_on && flow.is_continue() {
-                goes_on = climb.go_on(&mut task, self.pace(train), rows)?;
-                progress.current = Some(climb);
-                flow = observe(&progress);
-                climb = progress.current.take().expect("it was put there");
-            }
-            progress.done.push(climb);
-            is_stopped = flow.is_break();
-        }
-        if progress.done.is_empty() {
-            progress.done.push(self.nothing_yet(bases, train, valid)?);
-        }
-        Ok(Learned { is_stopped, ..self.finish(bases, [train, valid], &progress.done)? })
-    }
-
-    /// The base with its calibrators, as it is before anything is learned.
-    fn nothing_yet(&self, bases: &Bases, train: &Examples, valid: &Examples) -> Result<Climb> {
-        let task = self.whole_task(NOTHING, bases, train)?;
-        let mut climb = Climb::new(NOTHING, &task.start);
-        climb.look(&task, &task.problem.rows(valid, false), None);
-        Ok(climb)
-    }
-
-    /// A task that takes the time it needs.
-    fn whole_task(&self, candidate: Candidate, bases: &Bases, train: &Examples) -> Result<Task> {
-        let mut never = never();
-        let task = Task::new(self, candidate, bases, train, &mut Watch::new(&mut never))?;
-        Ok(task.expect("nobody says to stop"))
-    }
-
-    /// How many steps a candidate takes at most.
-    pub fn n_steps(&self, train: &Examples) -> usize {
-        self.steps.unwrap_or_else(|| self.at_least(train, STEPS))
-    }
-
-    fn pace(&self, train: &Examples) -> Pace {
-        let patience = self.patience.unwrap_or_else(|| self.at_least(train, PATIENCE));
-        Pace { steps: self.n_steps(train), batch: self.batch, seed: self.seed, patience }
-    }
-
-    /// The larger of so many steps, and so many rounds over the rows.
-    fn at_least(&self, train: &Examples, [steps, rounds]: [usize; 2]) -> usize {
-        steps.max(rounds * train.n_rows() / self.batch.max(1))
-    }
-
-    fn check(&self, base: &Model, train: &Examples, valid: &Examples) -> Result<()> {
-        let advice = "; more rows are needed, or some to validate on";
-        for (examples, which, advice) in [(train, "to learn from", ""), (valid, "to validate on", advice)] {
-            let known = examples.truths().iter().zip(examples.weights());
-            let mut known = known.filter(|(truths, _)| truths.n_known() > 0).peekable();
-            if known.peek().is_none() {
-                let problem = format!("there are no rows with a known truth {which}{advice}");
-                return Err(Error::Examples { problem });
-            }
-            if known.all(|(_, weight)| *weight == 0.0) {
-                let problem = format!("all rows with a known truth {which} have weight 0{advice}");
-                return Err(Error::Examples { problem });
-            }
-            if !are_about_the_same(examples.beliefs().model(), base) {
-                let problem = format!("the rows {which} are about other labels than the model");
-                return Err(Error::Examples { problem });
-            }
-        }
-        if self.gradients == Gradients::Loopy {
-            let is_thin = self.sizes.iter().any(|size| matches!(size, Size::Thin { .. }));
-            let problem = match () {
-                () if is_thin => {
-                    "rules about thin groups are learned with exact gradients, not with loopy ones"
-                }
-                () if self.typical || !base.typical().is_empty() => {
-                    "typical combinations cannot be learned, nor learned beside, with loopy gradients"
-                }
-                () => "",
-            };
-            if !problem.is_empty() {
-                return Err(Error::Examples { problem: problem.to_owned() });
-            }
-        }
-        self.check_settings()?;
-        if self.sizes.is_empty() || self.batch == 0 {
-            return Err(Error::Examples {
-                problem: "learning needs a size to try and rows in a batch".to_owned(),
-            });
-        }
-        Ok(())
-    }
-
-    fn check_settings(&self) -> Result<()> {
-        let is_positive = |x: f64| x > 0.0 && x.is_finite();
-        let is_no_less = |x: f64| x >= 0.0 && x.is_finite();
-        let n_rules = |size: &Size| match *size {
-            Size::Thin { rules_per_group, .. } => rules_per_group,
-            Size::Paper { rules } => rules,
+        let mut run = Run { progress, observe, is_over: false };
+        let prepared = self.prepared(base, rows)?;
+        let n_rows = rows.weights().iter().zip(rows.truths()).filter(|(w, truth)| **w > 0.0 && truth.n_known() > 0);
+        let mut problem = self.problem(&prepared, rows)?;
+        let n_impossible = n_rows.count() - problem.data.n_rows();
+        let start = self.start(&mut problem, &mut run);
+        let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
+        let is_unary = |label: &usize| problem.data.calibrations[*label] == Calibration::Given;
+        let unary: Vec<usize> = (0..sizes.len()).filter(is_unary).collect();
+        let prices = Prices::new(&sizes, unary.len());
+        let induction = Induction {
+            problem: &problem,
+            prices: &prices,
+            parsimony: self.parsimony,
+            max_rules: self.max_rules.unwrap_or(usize::MAX),
+            unary: &unary,
+            seed: self.seed,
         };
-        let most = self.sizes.iter().map(n_rules).max().unwrap_or(0);
-        let is_between = self.probability > 0.0 && self.probability < 1.0;
-        for (setting, value, wanted, is_met) in [
-            ("learning_rate", self.learning_rate, "a number above 0", is_positive(self.learning_rate)),
-            ("other_rate", self.other_rate, "a number above 0", is_positive(self.other_rate)),
-            ("penalty", self.penalty, "a number of 0 or more", is_no_less(self.penalty)),
-            ("pull", self.pull, "a number of 0 or more", is_no_less(self.pull)),
-            ("spread", self.spread, "a number above 0", is_positive(self.spread)),
-            ("probability", self.probability, "a number above 0 and below 1", is_between),
-            // A hundred rules that are silent leave (1 − p)¹⁰⁰ of a weight, 1e-300: with more nothing would be left.
-            ("rules", most as f64, "100 at most, about each group or in all", most <= MAX_RULES),
-        ] {
-            if !is_met {
-                return Err(Error::Setting { setting, value, wanted });
-            }
+        let (base_alone, mut compiled) = self.add_rules(&induction, start, &mut run)?;
+        let mut state = run.progress.state.take().expect("rules have been added");
+        let mut point = problem.point(&mut compiled, &state.parameters);
+        if !run.is_over {
+            let mut goes_on = || run.goes_on();
+            let refit =
+                induction.refit(&mut compiled, state.parameters.clone(), FINAL_TOLERANCE, &mut goes_on);
+            (state.parameters, point) = refit;
+            state.value = point.value;
         }
-        Ok(())
-    }
-
-    /// What tells runs apart whose steps cannot be mixed.
-    fn fingerprint(&self, base: &Model, rows: [&Examples; 2]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (env!("CARGO_PKG_VERSION"), format!("{self:?}"), base.to_string()).hash(&mut hasher);
-        for examples in rows {
-            let beliefs = (0..examples.n_rows()).flat_map(|row| examples.beliefs().values_of(row));
-            beliefs.chain(examples.weights()).for_each(|number| number.to_bits().hash(&mut hasher));
-            examples.truths().hash(&mut hasher);
-        }
-        hasher.finish()
-    }
-
-    /// The base with calibrators that are fitted alone, unless it is calibrated already.
-    fn calibrated(&self, base: &Model, train: &Examples, watch: &mut Watch) -> Result<Model> {
-        match self.calibrate {
-            Calibrating::Given => Ok(base.clone()),
-            Calibrating::Alone(method) => train.calibrated_while(base, method, watch),
-            Calibrating::Joint => train.calibrated_while(base, CalibrationMethod::Platt, watch),
-        }
-    }
-
-    /// What each candidate comes to, with the log-likelihood of every validation row.
-    fn scored(
-        &self,
-        bases: &Bases,
-        [train, valid]: [&Examples; 2],
-        climbs: &[Climb],
-    ) -> Result<Vec<(Problem, Vec<f64>)>> {
-        let scored = |climb: &Climb| {
-            let mut task = self.whole_task(climb.candidate, bases, train)?;
-            task.settle(&mut climb.best.clone())?;
-            let scores = task.problem.log_likelihoods(&climb.best, &task.problem.rows(valid, false));
-            Ok((task.problem, scores))
+        run.progress.state = Some(state.clone());
+        let notes = induction.notes(&state, &mut compiled, &mut |place| run.judges(place));
+        let found = match self.typical && !run.is_over {
+            true => combinations::learn(&problem, &mut compiled, &state.parameters),
+            false => Combinations::default(),
         };
-        climbs.iter().map(scored).collect()
-    }
-
-    /// Chooses among the candidates, and makes a model of it.
-    fn finish(&self, bases: &Bases, rows: [&Examples; 2], climbs: &[Climb]) -> Result<Learned> {
-        let scored = self.scored(bases, rows, climbs)?;
-        let chosen = self.choose(climbs, &scored);
-        let (problem, climb) = (&scored[chosen].0, &climbs[chosen]);
-        let base = bases.of(climb.candidate);
-        let [train, valid] = rows;
-        let rows = problem.rows(valid, false);
-        let relearned = base.rules().iter().map(|rule| self.relearns(rule)).collect::<Vec<bool>>();
-        let Readable { model, parameters, gains } = readable(base, &relearned, problem, &climb.best, &rows)?;
+        let model = model_of(&problem, &compiled, &state.parameters, &notes, &found)?;
+        let model = with_priors(base, &model, rows)?;
+        let total = problem.data.weight().max(f64::MIN_POSITIVE);
         Ok(Learned {
+            n_kept: base.rules().len(),
+            path: state.path.iter().map(|step| addition(&problem, step, total)).collect(),
+            beliefs_alone: problem.independent_point(&problem.data.identity()).log_likelihood / total,
+            base_alone: base_alone / total,
+            log_likelihood: (point.log_likelihood + found.gain) / total,
+            n_impossible,
+            is_stopped: run.is_over,
             model,
-            size: climb.candidate.size,
-            calibrated: climb.candidate.calibrated && self.calibrate != Calibrating::Given,
-            curve: climb.curve.clone(),
-            validation: problem.mean(&parameters, &rows),
-            validation_before_rounding: climb.best_validation,
-            beliefs_alone: self.baseline(
-                &bases.calibrated.without_rules()?.without_calibrators(),
-                train,
-                valid,
-                Calibrating::Given,
-            )?,
-            base_alone: self.baseline(&bases.calibrated, train, valid, self.calibrate)?,
-            gains,
-            is_stopped: false,
         })
     }
 
-    /// The mean joint log-likelihood of the validation rows without anything learned but calibrators.
-    fn baseline(
+    fn check(&self, base: &Model, rows: &Examples) -> Result<()> {
+        let refuse = |problem: String| Err(Error::Examples { problem });
+        if !(self.parsimony >= 0.0 && self.parsimony.is_finite()) {
+            return refuse(format!("parsimony is {}, expected a number of at least 0", self.parsimony));
+        }
+        if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
+            return refuse("the rows are about other labels than the base".to_owned());
+        }
+        if rows.truths().iter().zip(rows.weights()).all(|(truth, weight)| truth.n_known() == 0 || *weight == 0.0) {
+            return refuse("no truth is known in any row; there is nothing to learn from".to_owned());
+        }
+        Ok(())
+    }
+
+    /// A hash of everything that determines the result.
+    fn fingerprint(&self, base: &Model, rows: &Examples) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        format!("{self:?}").hash(&mut hasher);
+        base.to_string().hash(&mut hasher);
+        rows.beliefs().values().iter().for_each(|value| value.to_bits().hash(&mut hasher));
+        rows.truths().hash(&mut hasher);
+        rows.weights().iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// The base with the calibrators that are fitted first.
+    fn prepared(&self, base: &Model, rows: &Examples) -> Result<Model> {
+        match self.calibrate {
+            Calibrating::Alone(method) => rows.calibrated(base, method),
+            Calibrating::Given | Calibrating::Joint => rows.cautious(base),
+        }
+    }
+
+    fn problem(&self, base: &Model, rows: &Examples) -> Result<Problem> {
+        let is_free = |label: LabelId| {
+            let declared = base.label(label);
+            let has_fixed_prior = declared.classifier().is_none() && declared.prior().is_some();
+            self.calibrate == Calibrating::Joint && rows.n_seen(label) > 0 && !has_fixed_prior
+        };
+        let free: Vec<bool> = base.label_ids().map(is_free).collect();
+        let is_learned = |rule: &Rule| {
+            self.learn_probabilities && !rule.is_fixed() && ![0.0, 0.5, 1.0].contains(&rule.probability())
+        };
+        let rules = base.rules().iter().enumerate();
+        let free_rules = rules.filter(|(_, rule)| is_learned(rule)).map(|(place, _)| place).collect();
+        let limits = Limits { memory: self.memory, ..Limits::default() };
+        Problem::new(base, Data::new(base, rows, &free)?, free_rules, limits)
+    }
+
+    /// Calibrates each label by itself.
+    fn start(&self, problem: &mut Problem, run: &mut Run<'_>) -> Vec<f64> {
+        let start = [problem.data.identity(), problem.free_weights()].concat();
+        let bounds = vec![(f64::NEG_INFINITY, f64::INFINITY); start.len()];
+        let evaluate = |at: &[f64]| problem.independent_point(at);
+        let (start, _) = minimize(start, &bounds, FINAL_TOLERANCE, evaluate, || run.goes_on());
+        problem.center(&start);
+        start
+    }
+
+    /// Adds rules until none pays. Returns the log-likelihood of the base, and the compiled rules.
+    fn add_rules(
         &self,
-        base: &Model,
-        train: &Examples,
-        valid: &Examples,
-        calibrate: Calibrating,
-    ) -> Result<f64> {
-        let settings = Self { calibrate, learn_probabilities: false, relearn: false, ..self.clone() };
-        let bases = Bases::new(base.clone(), base.clone());
-        let Task { problem, start, .. } = settings.whole_task(NOTHING, &bases, train)?;
-        Ok(problem.mean(&start.parameters, &problem.rows(valid, false)))
+        induction: &Induction<'_>,
+        start: Vec<f64>,
+        run: &mut Run<'_>,
+    ) -> Result<(f64, Compiled)> {
+        let problem = induction.problem;
+        let mut compiled = problem.compile(&[], &[])?;
+        let (parameters, point) =
+            induction.refit(&mut compiled, start, FINAL_TOLERANCE, &mut || run.goes_on());
+        let first = State { parameters, value: point.value, ..State::default() };
+        let mut state = run.progress.state.take().unwrap_or(first);
+        if !state.features.is_empty() {
+            compiled = problem.compile(&state.features, &state.broken)?;
+        }
+        run.progress.phase = Phase::Adding;
+        let mut pays = true;
+        while pays && !run.is_over {
+            run.progress.state = Some(state.clone());
+            run.goes_on();
+            (compiled, pays) = induction.pass(&mut state, compiled, &mut || run.goes_on())?;
+        }
+        run.progress.state = Some(state);
+        Ok((point.log_likelihood, compiled))
     }
 }
 
-/// Whether two models have the same labels and categories.
-fn are_about_the_same(a: &Model, b: &Model) -> bool {
-    let same = |(a, b): (&Label, &Label)| a.name() == b.name() && a.categories() == b.categories();
-    a.labels().len() == b.labels().len() && a.labels().iter().zip(b.labels()).all(same)
+/// A run of the learner, with its observer.
+struct Run<'a> {
+    progress: Progress,
+    observe: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    is_over: bool,
+}
+
+impl Run<'_> {
+    /// Reports progress. Returns whether to go on.
+    fn goes_on(&mut self) -> bool {
+        self.is_over = self.is_over || (self.observe)(&self.progress).is_break();
+        !self.is_over
+    }
+
+    fn judges(&mut self, place: usize) -> bool {
+        self.progress.phase = Phase::Judging(place);
+        self.goes_on()
+    }
+}
+
+fn addition(problem: &Problem, step: &super::induction::Step, total: f64) -> Addition {
+    let text = |feature: &Feature| feature.text(&problem.model, &problem.counted);
+    Addition {
+        rules: step.added.iter().map(text).collect(),
+        gain: step.gain,
+        price: step.price,
+        log_likelihood: step.log_likelihood / total,
+        runners_up: step.runners_up.iter().map(|(feature, gain)| (text(feature), *gain)).collect(),
+    }
+}
+
+/// The base with everything that was learned.
+fn model_of(
+    problem: &Problem,
+    compiled: &Compiled,
+    parameters: &[f64],
+    notes: &[Note],
+    found: &Combinations,
+) -> Result<Model> {
+    let (fixed, weights) = parameters.split_at(problem.n_fixed());
+    let mut builder = problem.model.edit().retain_rules(|_| false);
+    for label in problem.model.label_ids() {
+        let name = problem.model.label(label).name();
+        if let Some(calibrator) = problem.data.calibrator(label.index(), fixed)? {
+            builder = builder.calibrator(name, calibrator);
+        }
+        if let Some(prior) = problem.data.prior(label.index(), fixed) {
+            builder = builder.prior(name, prior);
+        }
+    }
+    for (index, rule) in problem.model.rules().iter().enumerate() {
+        let place = problem.free_rules.iter().position(|&free| free == index);
+        let weight = place.map(|place| fixed[problem.data.n_calibration_parameters + place]);
+        let rule = rule.clone();
+        builder = builder.add_rule(match weight {
+            Some(weight) => rule.with_probability(rounded(weight)),
+            None => rule,
+        });
+    }
+    for ((feature, &weight), note) in compiled.features.iter().zip(weights).zip(notes) {
+        let note = LearnedNote::new(note.gain.max(0.0), note.broken, note.known, note.expected.max(0.0), note.sure);
+        let rule = feature.rule(&problem.model, &problem.counted, rounded(weight));
+        builder = builder.add_rule(rule.with_learned(note));
+    }
+    for (categories, weight) in found.list.iter().filter(|(_, weight)| *weight > 0.0) {
+        builder = builder.add_typical(Combination::new(significant(*weight, 4), categories.clone()));
+    }
+    builder.build()
+}
+
+/// The probability of a rule, with three significant digits of the smaller of p and 1 − p.
+fn rounded(weight: f64) -> f64 {
+    let small = significant(sigmoid(-weight.abs()), 3);
+    significant(if weight < 0.0 { small } else { 1.0 - small }, 12)
 }

@@ -1,38 +1,40 @@
-//! Learning: rules, calibrators and typical combinations from rows whose truth is known, all or in part.
+//! Learning: rules, calibrators and typical combinations from rows whose truths are known, all or in part.
 //!
-//! [`Learner`] climbs the joint log-likelihood of [`Examples`] by exact gradients: rules live in the cliques of a thin tree, so that
-//! one pass over a row gives ln Z, all marginals and the derivative in every number, at any number of labels.
+//! The default recipe is rule induction ([`Learner`]; Della Pietra, Della Pietra and Lafferty, "Inducing features of random
+//! fields", 1997). A rule `p: clause` multiplies an assignment that violates the clause by (1 − p) / p. With w = ln(p / (1 −
+//! p)) the model is log-linear in the violations v of its rules:
+//!
+//! ```text
+//! P(y | x)  ∝  ∏ⱼ πⱼ(yⱼ) · exp(−Σₖ wₖ vₖ(y)) · S(y)
+//! ```
+//!
+//! Rules are added one at a time where the likelihood gains most, until no rule pays for its description.
+//!
+//! | module | content |
+//! |---|---|
+//! | `examples`, `data` | rows as users give them, and in the form that learning needs |
+//! | `feature` | violations of clauses and count rules |
+//! | `candidates`, `gain` | all candidates, and what each would gain |
+//! | `objective`, `fit` | the penalized likelihood with its gradient, and L-BFGS |
+//! | `induction` | the loop that adds rules |
+//! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
+//! | `learner` | settings, progress and the result |
+//! | [`paper`] | the recipe of the paper: noisy-or rules by ADAM |
 
-mod adam;
-mod calibration;
 mod candidates;
-#[allow(missing_docs)]
-pub mod clauses;
-mod climb;
-mod clique_tree;
+mod combinations;
+mod data;
 mod examples;
-mod factor;
-mod halves;
-mod hidden;
+mod feature;
+mod fit;
+mod gain;
+mod induction;
 mod learner;
-mod loopy;
-mod mass;
+mod notes;
 mod objective;
-mod outer;
-mod paper;
-mod readable;
-mod regularizer;
-mod scopes;
-mod sweep;
-mod table;
-mod task;
-mod typical;
+pub mod paper;
+mod priors;
 mod watch;
-mod wide;
 
-pub use clauses as induction;
-pub use climb::{LOOK, Look};
 pub use examples::Examples;
-pub use learner::{Calibrating, Gradients, Learned, Learner, Progress};
-pub use paper::Paper;
-pub use task::Size;
+pub use learner::{Addition, Calibrating, Learned, Learner, Phase, Progress};

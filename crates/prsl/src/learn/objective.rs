@@ -1,731 +1,529 @@
-//! The joint log-likelihood of rows, and its gradient in everything that can be learned.
+//! The penalized likelihood of rows, and its gradient.
 //!
 //! # Derivation
 //!
-//! A row with the known labels l′ has the log-likelihood
+//! With w = ln(p / (1 − p)), a rule multiplies an assignment by p exp(−w s), where s is 1 if the rule is violated. For a
+//! noisy-or, s stands for its silence. A row with the known labels l′ has the log-likelihood
 //!
 //! ```text
-//! ln Z(x, L′ = l′) − ln Z(x)        Z = Σ_l S(l) ∏ⱼ πⱼ(lⱼ) ∏ₖ fₖ(l)        S(l) = 1 + wₛ for a combination s = l, else 1
+//! ln Z(x, L′ = l′) − ln Z(x)
 //! ```
 //!
-//! The tree gives Z₀ = Σ_l ∏ π ∏ f; the combinations add Σₛ wₛ score(s), score(s) = ∏ π(s) ∏ f(s). Let rₛ = wₛ score(s) / Z.
-//! Then, for the second term,
+//! and p cancels. So, with the expectations of both terms,
 //!
 //! ```text
-//! ∂ ln Z / ∂ ln πⱼ(m) = (Z₀ / Z) P₀(Lⱼ = m) + Σ_{s: sⱼ = m} rₛ       the marginals
-//! ∂ ln Z / ∂ ln wₛ    = rₛ
-//! ∂ ln Z / ∂ potential(e) = (Z₀ / Z) · (what it multiplies in Z₀) / Z₀ + Σ_{s through e} rₛ / potential(e)
+//! ∂/∂wₖ = E[sₖ | x] − E[sₖ | x, l′]        ∂/∂ln πⱼ(m) = P(lⱼ = m | x, l′) − P(lⱼ = m | x)
 //! ```
 //!
-//! and the same for the first term with the known labels held fast; where all are known it is a product, whose
-//! logarithm is differentiated directly. A clique's potential is the product of its rules: what it multiplies is summed
-//! over the rows of a batch, and then every rule takes its part once. Where a potential is divided by, it belongs to
-//! one assignment that is possible, and is not 0: a combination that a rule excludes has no part in the rule's gradient.
-//!
-//! A label that a rule is not connected with has q = 1 there, and still a derivative: that of Z with the rule's factor
-//! replaced by its silence Q, one more pass for each rule that reaches out, or none if all labels are in one clique ([`super::mass`]).
-//!
-//! ```text
-//! ∂ ln Z / ∂ qⱼ(m) = (1 − 2p) Z(fₖ → Qₖ, Lⱼ = m) / Z
-//! ```
-
-use std::sync::Mutex;
+//! If all labels are known, the first term is a product, and its expectations are what is known. Checked against central
+//! differences in `tests`.
 
 use rayon::prelude::*;
 
-use super::calibration::Calibration;
-use super::clique_tree::CliqueTree;
-use super::factor::{Home, Probability, RuleShape, Silence, Tables};
-use super::loopy::Loopy;
-use super::sweep::{LANES, Lane, Sweep, dot};
-use super::typical::Typical;
-use super::wide::{Split, Wide};
-use crate::calibrator::Calibrator;
-use crate::metrics::IMPOSSIBLE;
+use super::data::{Calibration, Data, Known};
+use super::feature::{Feature, yes_no_labels};
+use crate::error::Result;
+use crate::infer::expectations::{CHUNK, Rows};
+use crate::infer::limits::Limits;
+use crate::infer::weighted::Weighted;
+use crate::log_space::log_odds;
+use crate::model::Model;
+use crate::rule::Rule;
 
-/// Everything that stays as it is while the parameters move.
-pub(crate) struct Problem {
-    pub(crate) tree: CliqueTree,
-    pub(crate) rules: Vec<RuleShape>,
-    /// For each clique its rules.
-    pub(crate) of_clique: Vec<Vec<usize>>,
-    /// For each label.
-    pub(crate) calibrations: Vec<Calibration>,
-    /// For each label, the calibrator to go by where none is learned.
-    pub(crate) given: Vec<Calibrator>,
-    pub(crate) typical: Option<Typical>,
-    /// Rules whose q of labels they are not connected with are asked for, too.
-    pub(crate) reaches: Vec<Reach>,
-    /// Whether ln Z is Bethe's, by loopy propagation between the rules and the labels: no rule is in a clique then.
-    pub(crate) is_loopy: bool,
-    pub(crate) n_parameters: usize,
-    /// Room that is not in use: to ask for it anew for each batch takes longer than to sweep.
-    pub(crate) spare: Mutex<Vec<Sweep>>,
-    pub(crate) spare_tables: Mutex<Vec<Tables>>,
+/// Rate of the exponential prior of rule weights: a rule must be violated at least once less than expected.
+pub(crate) const RATE: f64 = 1.0;
+/// Precision of the normal prior of rule weights: a standard deviation of 3, so weights above 7 (p = 0.999) are rare.
+pub(crate) const PRECISION: f64 = 1.0 / 9.0;
+/// Strength of the ridge penalty that keeps slopes near those of calibration alone.
+pub(crate) const SLOPE_RIDGE: f64 = 4.0;
+/// The same for intercepts and biases.
+pub(crate) const INTERCEPT_RIDGE: f64 = 1.0;
+/// The same before there are rules: toward a slope of 1.
+const FIRST_SLOPE_RIDGE: f64 = 1.0;
+/// The same before there are rules: toward an intercept of 0.
+const FIRST_INTERCEPT_RIDGE: f64 = 0.1;
+
+/// A ridge penalty.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ridge {
+    pub(crate) center: f64,
+    pub(crate) strength: f64,
 }
 
-/// A learned rule, and the labels that it is not connected with: where their q, all 1, are among the parameters.
+/// The value of the objective, and its gradient.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach {
-    pub(crate) rule: usize,
-    pub(crate) labels: Vec<(usize, usize)>,
+pub(crate) struct Point {
+    /// Negative penalized log-likelihood.
+    pub(crate) value: f64,
+    pub(crate) gradient: Vec<f64>,
+    /// Diagonal of the Fisher information with the penalties.
+    pub(crate) curvature: Vec<f64>,
+    /// The log-likelihood without penalties.
+    pub(crate) log_likelihood: f64,
+    /// The expected number of violations of each learned rule.
+    pub(crate) expected: Vec<f64>,
 }
 
-/// Rows made ready for a [`Problem`].
-#[derive(Clone)]
-pub(crate) struct Rows {
-    pub(crate) n_rows: usize,
-    /// Row by row, per category: ln of the belief, smoothed where it is going to be calibrated.
-    pub(crate) log_beliefs: Vec<f64>,
-    /// Row by row, per label: whether it is going to be calibrated, as what classifiers say is and priors are not.
-    pub(crate) is_learned: Vec<bool>,
-    /// Row by row, per label.
-    pub(crate) truths: Vec<Option<usize>>,
-    /// Per row: the combination that is its truth.
-    pub(crate) combination: Vec<Option<usize>>,
-    pub(crate) weights: Vec<f64>,
-    /// Whether each row is among those that the combinations were counted in: there it is left out.
-    pub(crate) counted: bool,
+/// Base and rows, with everything that does not depend on the parameters.
+///
+/// The parameters are those of the calibrators, the weights of the base's rules whose probability is learned, and the
+/// weights of the learned rules, in this order.
+pub(crate) struct Problem {
+    /// The base. Its calibrators apply where none are learned; its combinations are ignored.
+    pub(crate) model: Model,
+    pub(crate) data: Data,
+    /// The base's rules whose probability is learned.
+    pub(crate) free_rules: Vec<usize>,
+    /// The labels of count rules.
+    pub(crate) counted: Vec<usize>,
+    pub(crate) limits: Limits,
+    /// For each base rule whose probability is learned, its silence in every complete row.
+    silences: Vec<Vec<f64>>,
+    /// Σ ω ln φ of the base's other rules over complete rows.
+    log_base: f64,
+    /// Multiply-adds per row of the base alone.
+    base_work: f64,
+    /// For each parameter except the weights of learned rules.
+    pub(crate) ridges: Vec<Ridge>,
 }
 
-/// Rows whose sums are added up in one go: the same whatever the number of threads.
-const CHUNK: usize = 3 * LANES;
-
-/// What a batch adds up to.
-#[derive(Default)]
-struct Sums {
-    objective: f64,
-    weight: f64,
-    /// ∂ objective / ∂ potential of every clique entry; with loopy propagation ∂ objective / ∂ f of every rule entry.
-    derivatives: Vec<f64>,
-    /// How often ln of the potential, or of f, is in the objective.
-    counts: Vec<f64>,
-    /// The same for every combination, and ∂ objective / ∂ ln w of it.
-    of_combination: Vec<f64>,
-    /// Everything that is not had from the derivatives: calibrators, combinations, wide rules and labels out of reach.
-    parameters: Vec<f64>,
-    /// The log-likelihood of each row of which something is known.
-    rows: Vec<f64>,
+/// Rules with a compiled engine, and how often complete rows violate them.
+pub(crate) struct Compiled {
+    pub(crate) engine: Weighted,
+    pub(crate) features: Vec<Feature>,
+    pub(crate) broken: Vec<f64>,
 }
+
+/// Maximum number of multiply-adds per row. Learning takes thousands of passes over all rows, and a pass of this many takes
+/// about 20 µs a row.
+const MAX_WORK: f64 = 1e5;
+/// The same, as a multiple of what the base takes.
+const GROWTH: f64 = 4.0;
+
+/// Number of rows that are calibrated and evaluated at a time. It limits the memory of one evaluation.
+pub(crate) const BLOCK: usize = 128 * CHUNK;
 
 impl Problem {
-    fn n_labels(&self) -> usize {
-        self.tree.sizes.len()
+    /// Rows without those that the base excludes.
+    pub(crate) fn new(model: &Model, rows: Data, free_rules: Vec<usize>, limits: Limits) -> Result<Self> {
+        let mut problem = Self {
+            model: model.clone(),
+            data: rows,
+            free_rules,
+            counted: yes_no_labels(model),
+            limits,
+            silences: Vec::new(),
+            log_base: 0.0,
+            base_work: 0.0,
+            ridges: Vec::new(),
+        };
+        problem.remove_impossible_rows()?;
+        problem.evaluate_base();
+        problem.ridges = problem.first_ridges();
+        Ok(problem)
     }
 
-    /// The mean log-likelihood of some rows.
-    pub(crate) fn value(&self, parameters: &[f64], data: &Rows, rows: &[usize]) -> f64 {
-        let sums = self.evaluate(parameters, data, rows);
-        if sums.weight > 0.0 { sums.objective / sums.weight } else { 0.0 }
-    }
-
-    /// The log-likelihood of every row of which something is known.
-    pub(crate) fn log_likelihoods(&self, parameters: &[f64], data: &Rows) -> Vec<f64> {
-        let rows: Vec<usize> = (0..data.n_rows).collect();
-        self.evaluate(parameters, data, &rows).rows
-    }
-
-    /// The sums of some rows, without gradients.
-    fn evaluate(&self, parameters: &[f64], data: &Rows, rows: &[usize]) -> Sums {
-        let tables = self.tables(parameters);
-        let sums = self.sums(parameters, &tables, data, rows, false);
-        self.put_back(tables);
-        sums
-    }
-
-    /// The mean log-likelihood of all rows.
-    pub(crate) fn mean(&self, parameters: &[f64], data: &Rows) -> f64 {
-        self.value(parameters, data, &(0..data.n_rows).collect::<Vec<usize>>())
-    }
-
-    /// The mean log-likelihood of some rows; its gradient is added to `gradient`.
-    pub(crate) fn gradient(
-        &self,
-        parameters: &[f64],
-        data: &Rows,
-        rows: &[usize],
-        gradient: &mut [f64],
-    ) -> f64 {
-        let tables = self.reaching_tables(parameters);
-        let mut sums = self.sums(parameters, &tables, data, rows, true);
-        if sums.weight == 0.0 {
-            self.put_back(tables);
-            return 0.0;
-        }
-        let mut own = sums.parameters;
-        if let Some(typical) = &self.typical {
-            typical.spread(&sums.of_combination, &mut sums.counts);
-            for (combination, &mass) in typical.combinations.iter().zip(&sums.of_combination) {
-                let category = |label: usize| combination.categories[label];
-                self.wide().for_each(|wide| wide.add_log_factor(parameters, category, mass, &mut own));
-                self.add_log_reach(parameters, &tables, category, mass, &mut own);
+    fn remove_impossible_rows(&mut self) -> Result<()> {
+        let mut compiled = self.compile(&[], &[])?;
+        self.base_work = compiled.engine.work();
+        let parameters = [self.data.identity(), self.free_weights()].concat();
+        self.reweigh(&mut compiled.engine, &parameters);
+        let mut is_possible = vec![true; self.data.n_rows()];
+        for start in (0..self.data.n_rows()).step_by(BLOCK) {
+            let rows: Vec<usize> = (start..self.data.n_rows().min(start + BLOCK)).collect();
+            let values = self.clamped(&self.values(&parameters, &rows), &rows);
+            let weights = vec![1.0; rows.len()];
+            let found = compiled.engine.expectations(&self.rows(&values, &weights));
+            for (row, log) in rows.into_iter().zip(found.log_evidence) {
+                is_possible[row] = log > f64::NEG_INFINITY;
             }
         }
-        let scale = 1.0 / sums.weight;
-        if self.is_loopy {
-            self.loopy_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
-        } else {
-            self.rule_gradient(parameters, &tables, &sums.derivatives, &sums.counts, &mut own);
+        if is_possible.contains(&false) {
+            let kept: Vec<usize> = (0..is_possible.len()).filter(|&row| is_possible[row]).collect();
+            self.data = self.data.select(&kept);
         }
-        self.put_back(tables);
-        gradient.iter_mut().zip(&own).for_each(|(slot, own)| *slot += scale * own);
-        sums.objective / sums.weight
+        Ok(())
     }
 
-    fn sums(
-        &self,
-        parameters: &[f64],
-        tables: &Tables,
-        data: &Rows,
-        rows: &[usize],
-        with_gradient: bool,
-    ) -> Sums {
-        let weights = self.typical.as_ref().map(|typical| {
-            let mut weights = typical.log_weights(parameters, &tables.potentials);
-            for wide in self.wide() {
-                for (weight, combination) in weights.iter_mut().zip(&typical.combinations) {
-                    *weight += wide.factor(parameters, |label| combination.categories[label]).ln();
-                }
+    /// Evaluates the base's rules on complete rows.
+    fn evaluate_base(&mut self) {
+        let rules = self.model.rules();
+        let mut silences = vec![Vec::new(); self.free_rules.len()];
+        let mut log_base = 0.0;
+        for row in self.complete() {
+            let truth = self.assignment(row);
+            for (slot, &rule) in silences.iter_mut().zip(&self.free_rules) {
+                slot.push(rules[rule].outcome_at(&truth)[0]);
             }
-            weights
+            let others = (0..rules.len()).filter(|rule| !self.free_rules.contains(rule));
+            let log: f64 = others.map(|rule| rules[rule].log_weight_at(&truth)).sum();
+            log_base += self.data.weights[row] * log;
+        }
+        (self.silences, self.log_base) = (silences, log_base);
+    }
+
+    /// The rows in which all labels are known.
+    pub(crate) fn complete(&self) -> impl Iterator<Item = usize> + use<'_> {
+        (0..self.data.n_rows()).filter(|&row| self.data.known[row] == Known::All)
+    }
+
+    fn assignment(&self, row: usize) -> Vec<usize> {
+        (0..self.data.n_labels()).map(|label| self.data.truth(row, label).expect("the row is complete")).collect()
+    }
+
+    /// How often complete rows violate a rule.
+    pub(crate) fn broken(&self, feature: &Feature) -> f64 {
+        let truth = |row: usize| move |label: usize| self.data.truth(row, label).expect("the row is complete");
+        self.complete()
+            .filter(|&row| feature.is_violated(truth(row), &self.counted))
+            .map(|row| self.data.weights[row])
+            .sum()
+    }
+
+    /// Compiles the base with learned rules. Returns an error if a row takes too long.
+    pub(crate) fn compile(&self, features: &[Feature], broken: &[f64]) -> Result<Compiled> {
+        let mut builder = self.model.without_calibrators().edit().remove_typical();
+        for feature in features {
+            builder = builder.add_rule(feature.rule(&self.model, &self.counted, 0.5));
+        }
+        // The base alone may take as long as its exact inference does. Learned rules may make it slower, but not much.
+        let max_work = if features.is_empty() { f64::INFINITY } else { MAX_WORK.max(GROWTH * self.base_work) };
+        let engine = Weighted::compile(&builder.build()?, self.limits, max_work)?;
+        Ok(Compiled { engine, features: features.to_vec(), broken: broken.to_vec() })
+    }
+
+    /// The weights of the base's rules whose probability is learned, as the base has them.
+    pub(crate) fn free_weights(&self) -> Vec<f64> {
+        self.free_rules.iter().map(|&rule| log_odds(self.model.rules()[rule].probability())).collect()
+    }
+
+    /// Number of parameters except the weights of learned rules.
+    pub(crate) fn n_fixed(&self) -> usize {
+        self.data.n_calibration_parameters + self.free_rules.len()
+    }
+
+    fn first_ridges(&self) -> Vec<Ridge> {
+        let start = [self.data.identity(), self.free_weights()].concat();
+        let mut ridges: Vec<Ridge> =
+            start.iter().map(|&center| Ridge { center, strength: FIRST_INTERCEPT_RIDGE }).collect();
+        for calibration in &self.data.calibrations {
+            if let Calibration::Platt(at) | Calibration::Scaled(at) = *calibration {
+                ridges[at].strength = FIRST_SLOPE_RIDGE;
+            }
+        }
+        ridges[self.data.n_calibration_parameters..].iter_mut().for_each(|ridge| ridge.strength = PRECISION);
+        ridges
+    }
+
+    /// Keeps calibrators near these parameters from now on.
+    pub(crate) fn center(&mut self, parameters: &[f64]) {
+        for (ridge, &center) in self.ridges.iter_mut().zip(parameters).take(self.data.n_calibration_parameters) {
+            *ridge = Ridge { center, strength: INTERCEPT_RIDGE };
+        }
+        for calibration in &self.data.calibrations {
+            if let Calibration::Platt(at) | Calibration::Scaled(at) = *calibration {
+                self.ridges[at].strength = SLOPE_RIDGE;
+            }
+        }
+    }
+
+    /// Calibrated beliefs of some rows.
+    pub(crate) fn values(&self, parameters: &[f64], rows: &[usize]) -> Vec<f64> {
+        let width = self.data.width;
+        let mut values = vec![0.0; rows.len() * width];
+        let chunks = values.par_chunks_mut(CHUNK * width).zip(rows.par_chunks(CHUNK));
+        chunks.for_each(|(values, rows)| {
+            for (out, &row) in values.chunks_mut(width).zip(rows) {
+                self.data.calibrate(parameters, row, out);
+            }
         });
-        let chunks: Vec<Sums> = rows
-            .par_chunks(CHUNK)
-            .map(|chunk| {
-                let mut pass = Pass::new(self, parameters, tables, weights.as_deref(), data, with_gradient);
-                chunk.chunks(LANES).for_each(|group| pass.group(group));
-                let Pass { sums, sweep, .. } = pass;
-                self.spare.lock().expect("no sweep panics").push(sweep);
-                sums
-            })
-            .collect();
-        let mut chunks = chunks.into_iter();
-        let first = chunks.next().unwrap_or_default();
-        chunks.fold(first, Sums::plus)
-    }
-}
-
-impl Problem {
-    /// Takes up a tree that has been made for the rules, and brings them home.
-    pub(crate) fn arrange(&mut self, tree: CliqueTree) {
-        self.tree = tree;
-        self.spare = Mutex::default();
-        self.bring_home();
-        if let Some(typical) = &mut self.typical {
-            typical.locate(&self.tree);
-        }
+        values
     }
 
-    /// Brings the rules home: to the cliques that have their labels, or to none.
-    pub(crate) fn bring_home(&mut self) {
-        self.of_clique = vec![Vec::new(); self.tree.cliques.len()];
-        for (index, rule) in self.rules.iter_mut().enumerate() {
-            let is_wide = matches!(rule.silence, Silence::Wide { .. });
-            rule.home = if is_wide || self.is_loopy { None } else { Home::of(&self.tree, &rule.labels) };
-            if let Some(home) = &rule.home {
-                self.of_clique[home.clique].push(index);
-            }
-        }
-    }
-
-    /// Whether one clique has all labels, and with them all that is to be known about the rules.
-    pub(crate) fn is_joint(&self) -> bool {
-        !self.is_loopy && self.tree.cliques.len() == 1
-    }
-
-    /// The rules that are over all labels.
-    pub(crate) fn wide(&self) -> impl Iterator<Item = Wide<'_>> {
-        self.rules.iter().filter_map(|rule| match (&rule.silence, rule.probability) {
-            (&Silence::Wide { start, .. }, Probability::Given(probability)) => {
-                Some(Wide { start, sizes: &self.tree.sizes, probability })
-            }
-            _ => None,
-        })
-    }
-}
-
-impl Sums {
-    fn plus(mut self, other: Self) -> Self {
-        let add =
-            |to: &mut Vec<f64>, from: Vec<f64>| to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
-        self.objective += other.objective;
-        self.weight += other.weight;
-        add(&mut self.derivatives, other.derivatives);
-        add(&mut self.counts, other.counts);
-        add(&mut self.of_combination, other.of_combination);
-        add(&mut self.parameters, other.parameters);
-        self.rows.extend(other.rows);
-        self
-    }
-}
-
-/// Per category: ln π of eight rows, the logarithms of 0 apart, so that they can be added and taken away again.
-pub(crate) struct LogBeliefs {
-    /// 0 where π is 0.
-    pub(crate) finite: Vec<Lane>,
-    /// 1 where π is 0; not looked at unless there is one.
-    pub(crate) zeros: Vec<Lane>,
-    pub(crate) has_zeros: bool,
-}
-
-impl LogBeliefs {
-    fn new(n_categories: usize) -> Self {
-        Self {
-            finite: vec![[0.0; LANES]; n_categories],
-            zeros: vec![[0.0; LANES]; n_categories],
-            has_zeros: false,
-        }
-    }
-
-    fn set(&mut self, category: usize, lane: usize, log_belief: f64) {
-        let is_zero = log_belief == f64::NEG_INFINITY;
-        self.finite[category][lane] = if is_zero { 0.0 } else { log_belief };
-        self.zeros[category][lane] = f64::from(u8::from(is_zero));
-        self.has_zeros |= is_zero;
-    }
-
-    fn get(&self, category: usize, lane: usize) -> f64 {
-        if self.zeros[category][lane] > 0.0 { f64::NEG_INFINITY } else { self.finite[category][lane] }
-    }
-
-    fn beliefs(&self, category: usize) -> Lane {
-        std::array::from_fn(|lane| self.get(category, lane).exp())
-    }
-}
-
-/// How much of a row is known.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
-    Nothing,
-    Some,
-    All,
-}
-
-/// One pass over a chunk of rows.
-struct Pass<'a> {
-    problem: &'a Problem,
-    parameters: &'a [f64],
-    tables: &'a Tables,
-    /// ln w + ln ∏ f of every combination.
-    combinations: Option<&'a [f64]>,
-    data: &'a Rows,
-    with_gradient: bool,
-    sweep: Sweep,
-    loopy: Option<Loopy>,
-    split: Option<Split>,
-    /// ln Z of the rules alone, as it was last computed.
-    log_rules: Lane,
-    log_beliefs: LogBeliefs,
-    /// Per category: ∂ objective / ∂ ln π.
-    slopes: Vec<Lane>,
-    scores: Vec<Lane>,
-    sums: Sums,
-}
-
-impl<'a> Pass<'a> {
-    fn new(
-        problem: &'a Problem,
-        parameters: &'a [f64],
-        tables: &'a Tables,
-        combinations: Option<&'a [f64]>,
-        data: &'a Rows,
-        with_gradient: bool,
-    ) -> Self {
-        let spare = problem.spare.lock().expect("no sweep panics").pop();
-        let sweep = spare.unwrap_or_else(|| Sweep::new(&problem.tree));
-        let n_categories = sweep.beliefs.len();
-        let n_combinations = combinations.map_or(0, <[f64]>::len);
-        let room = |n: usize| vec![0.0; if with_gradient { n } else { 0 }];
-        let loopy = problem.is_loopy.then(|| Loopy::new(problem));
-        let n_entries = loopy.as_ref().map_or(problem.tree.n_entries, |loopy| loopy.n_entries);
-        let sums = Sums {
-            derivatives: room(n_entries),
-            counts: room(n_entries),
-            of_combination: room(n_combinations),
-            parameters: room(problem.n_parameters),
-            ..Sums::default()
-        };
-        Self {
-            problem,
-            parameters,
-            tables,
-            combinations,
-            data,
-            with_gradient,
-            sweep,
-            loopy,
-            split: Split::new(problem, parameters),
-            log_rules: [0.0; LANES],
-            log_beliefs: LogBeliefs::new(n_categories),
-            slopes: vec![[0.0; LANES]; n_categories],
-            scores: vec![[0.0; LANES]; n_combinations],
-            sums,
-        }
-    }
-
-    fn truth(&self, row: usize, label: usize) -> Option<usize> {
-        self.data.truths[row * self.problem.n_labels() + label]
-    }
-
-    fn known(&self, row: usize) -> Known {
-        let n = self.problem.n_labels();
-        match self.data.truths[row * n..(row + 1) * n].iter().flatten().count() {
-            0 => Known::Nothing,
-            known if known == n => Known::All,
-            _ => Known::Some,
-        }
-    }
-
-    /// Adds up to eight rows.
-    fn group(&mut self, rows: &[usize]) {
-        let known: Vec<Known> = rows.iter().map(|&row| self.known(row)).collect();
-        if known.iter().all(|known| *known == Known::Nothing) {
-            return;
-        }
-        let weight = |lane: usize| match known.get(lane) {
-            None | Some(Known::Nothing) => 0.0,
-            Some(_) => self.data.weights[rows[lane]],
-        };
-        let mut weights: Lane = std::array::from_fn(weight);
-        self.calibrate(rows);
-        self.slopes.fill([0.0; LANES]);
-        // Both terms of the objective, then their gradients, unless a row turns out to be impossible.
-        let given = self.given_truth(rows, &known);
-        let everything = self.total(rows, None);
-        let log_likelihood: Lane = std::array::from_fn(|l| given[l] - everything[l]);
-        for (weight, log_likelihood) in
-            weights.iter_mut().zip(log_likelihood).filter(|(weight, _)| **weight > 0.0)
-        {
-            let is_possible = log_likelihood.is_finite();
-            let log_likelihood = if is_possible { log_likelihood } else { IMPOSSIBLE };
-            self.sums.objective += *weight * log_likelihood;
-            self.sums.rows.push(log_likelihood);
-            self.sums.weight += *weight;
-            *weight = if is_possible { *weight } else { 0.0 };
-        }
-        if self.with_gradient {
-            self.add_total(rows, &everything, &weights.map(|weight| -weight));
-            self.add_given(rows, &known, &given, &weights);
-            self.add_calibration(rows);
-        }
-    }
-
-    fn calibration(&self, row: usize, label: usize) -> Calibration {
-        if self.data.is_learned[row * self.problem.n_labels() + label] {
-            self.problem.calibrations[label]
-        } else {
-            Calibration::Identity
-        }
-    }
-
-    /// π of the rows, and its logarithm.
-    fn calibrate(&mut self, rows: &[usize]) {
-        let n_categories = self.sweep.beliefs.len();
-        self.log_beliefs.has_zeros = false;
-        let mut start = 0;
-        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
-            for lane in 0..LANES {
-                // Lanes without a row repeat the last one, at weight 0.
-                let row = rows[lane.min(rows.len() - 1)];
-                let given = &self.data.log_beliefs[row * n_categories + start..][..size];
-                self.calibration(row, label).apply(self.parameters, given, |category, log_belief| {
-                    self.log_beliefs.set(start + category, lane, log_belief);
-                });
-            }
-            start += size;
-        }
-        for (at, belief) in self.sweep.beliefs.iter_mut().enumerate() {
-            *belief = self.log_beliefs.beliefs(at);
-        }
-    }
-
-    /// The first term: ln Z with the known labels held fast.
-    fn given_truth(&mut self, rows: &[usize], known: &[Known]) -> Lane {
-        let some = known.contains(&Known::Some);
-        let mut given =
-            if some { self.clamped(rows, |pass| pass.total(rows, Some(rows))) } else { [0.0; LANES] };
-        for (lane, &row) in rows.iter().enumerate() {
-            if known[lane] == Known::All {
-                given[lane] = self.log_weight(lane, row);
-            }
-        }
-        given
-    }
-
-    /// Does something while the beliefs are those of the known categories alone.
-    fn clamped<T>(&mut self, rows: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
-        let beliefs = self.sweep.beliefs.clone();
-        let mut start = 0;
-        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
-            for (lane, &row) in rows.iter().enumerate() {
-                if let Some(truth) = self.truth(row, label) {
-                    let others = (0..size).filter(|&category| category != truth);
-                    others.for_each(|category| self.sweep.beliefs[start + category][lane] = 0.0);
-                }
-            }
-            start += size;
-        }
-        let result = work(self);
-        self.sweep.beliefs = beliefs;
-        result
-    }
-
-    /// ln of the weight of a row's truth, all of which is known.
-    fn log_weight(&self, lane: usize, row: usize) -> f64 {
-        let mut sum = 0.0;
-        let mut start = 0;
-        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
-            sum += self.log_beliefs.get(start + self.truth(row, label).expect("all is known"), lane);
-            start += size;
-        }
-        if self.loopy.is_some() {
-            for (shape, factors) in self.problem.rules.iter().zip(&self.tables.factors) {
-                sum += factors[self.rule_entry(shape, row)].ln();
-            }
-        } else {
-            for clique in 0..self.problem.tree.cliques.len() {
-                sum += self.tables.potentials[self.entry(clique, row)].ln();
-            }
-        }
-        for wide in self.problem.wide() {
-            sum += wide.factor(self.parameters, |label| self.truth(row, label).expect("all is known")).ln();
-        }
-        sum + self.log_typical(row).exp().ln_1p()
-    }
-
-    fn rule_entry(&self, shape: &RuleShape, row: usize) -> usize {
-        shape.entry(&self.problem.tree.sizes, |label| self.truth(row, label).expect("all is known"))
-    }
-
-    fn entry(&self, clique: usize, row: usize) -> usize {
-        self.problem.tree.entry(clique, |label| self.truth(row, label).expect("all is known"))
-    }
-
-    /// ln w of a row's truth, −∞ if it is no combination.
-    fn log_typical(&self, row: usize) -> f64 {
-        match (&self.problem.typical, self.data.combination[row]) {
-            (Some(typical), Some(combination)) => {
-                typical.log_weight(self.parameters, combination, self.left_out(row))
-            }
-            _ => f64::NEG_INFINITY,
-        }
-    }
-
-    /// How much of the count of its combination is a row's own.
-    fn left_out(&self, row: usize) -> f64 {
-        if self.data.counted { self.data.weights[row] } else { 0.0 }
-    }
-
-    /// ln Z of the rows for the sweep's beliefs, combinations included: all, or those that agree with what is known.
-    fn total(&mut self, rows: &[usize], agreeing: Option<&[usize]>) -> Lane {
-        self.sum_up();
-        let mut total = self.log_rules;
-        let (Some(typical), Some(combinations)) = (&self.problem.typical, self.combinations) else {
-            return total;
-        };
-        typical.scores(&self.log_beliefs, combinations, &mut self.scores);
-        for (lane, &row) in rows.iter().enumerate() {
-            if let Some(own) = self.data.combination[row] {
-                let change = typical.log_weight(self.parameters, own, self.left_out(row))
-                    - typical.log_weight(self.parameters, own, 0.0);
-                self.scores[own][lane] += change;
-            }
-        }
-        if let Some(rows) = agreeing {
-            for (combination, score) in typical.combinations.iter().zip(&mut self.scores) {
-                for (lane, &row) in rows.iter().enumerate() {
-                    let n = self.problem.n_labels();
-                    let truths = &self.data.truths[row * n..(row + 1) * n];
-                    let agrees = |(category, truth): (&usize, &Option<usize>)| {
-                        truth.is_none_or(|truth| truth == *category)
-                    };
-                    if !combination.categories.iter().zip(truths).all(agrees) {
-                        score[lane] = f64::NEG_INFINITY;
+    /// Beliefs of rows with all categories removed that are known to be wrong.
+    pub(crate) fn clamped(&self, values: &[f64], rows: &[usize]) -> Vec<f64> {
+        let mut clamped = values.to_vec();
+        for (values, &row) in clamped.chunks_mut(self.data.width).zip(rows) {
+            for (label, block) in self.data.blocks.iter().enumerate() {
+                if let Some(truth) = self.data.truth(row, label) {
+                    for (category, value) in values[block.clone()].iter_mut().enumerate() {
+                        *value = if category == truth { *value } else { 0.0 };
                     }
                 }
             }
         }
-        let mut largest = total;
-        for score in &self.scores {
-            for l in 0..LANES {
-                largest[l] = if score[l] > largest[l] { score[l] } else { largest[l] };
-            }
-        }
-        let mut sum = [0.0; LANES];
-        for log in self.scores.iter().chain([&self.log_rules]) {
-            for l in 0..LANES {
-                sum[l] += (log[l] - largest[l]).exp();
-            }
-        }
-        for l in 0..LANES {
-            total[l] =
-                if largest[l] == f64::NEG_INFINITY { f64::NEG_INFINITY } else { largest[l] + sum[l].ln() };
-        }
-        total
+        clamped
     }
 
-    /// ln Z of the rules alone, for the sweep's beliefs.
-    fn sum_up(&mut self) {
-        let Self { problem, tables, sweep, .. } = self;
-        self.log_rules = if let Some(loopy) = &mut self.loopy {
-            loopy.propagate(problem, tables, &sweep.beliefs);
-            loopy.log_total
-        } else if let Some(split) = &mut self.split {
-            split.sum_up(sweep, |sweep| sweep.up(&problem.tree, &tables.potentials))
-        } else {
-            sweep.up(&problem.tree, &tables.potentials);
-            sweep.log_total
-        };
+    pub(crate) fn rows<'a>(&self, values: &'a [f64], weights: &'a [f64]) -> Rows<'a> {
+        Rows { values, width: self.data.width, weights }
     }
 
-    /// Adds the gradient of ln Z, as it was just computed, times each row's weight.
-    fn add_total(&mut self, rows: &[usize], total: &Lane, weights: &Lane) {
-        let share =
-            |log: Lane| -> Lane {
-                std::array::from_fn(|l| {
-                    if weights[l] == 0.0 { 0.0 } else { weights[l] * (log[l] - total[l]).exp() }
-                })
-            };
-        let Self { problem, parameters, tables, sweep, slopes, sums, .. } = self;
-        let mut add_slopes = |marginals: &[Lane], share: &Lane| {
-            for (slope, marginal) in slopes.iter_mut().zip(marginals) {
-                for l in 0..LANES {
-                    slope[l] += share[l] * marginal[l];
-                }
-            }
-        };
-        if let Some(loopy) = &self.loopy {
-            let share = share(self.log_rules);
-            loopy.add_gradient(
-                problem,
-                parameters,
-                tables,
-                &share,
-                [&mut sums.derivatives, &mut sums.parameters],
-            );
-            add_slopes(&loopy.marginals, &share);
-        } else if let Some(split) = &self.split {
-            for part in 0..split.n_parts() {
-                let share = split.signed(part, share(split.logs[part]));
-                split.within(part, sweep, |sweep| {
-                    sweep.up(&problem.tree, &tables.potentials);
-                    sweep.down(&problem.tree, &tables.potentials, &share, Some(&mut sums.derivatives), true);
-                });
-                add_slopes(&sweep.marginals, &share);
-                split.add_gradient(part, parameters, &sweep.marginals, &share, &mut sums.parameters);
-            }
-        } else {
-            let share = share(self.log_rules);
-            let calibrates = problem.calibrations.iter().any(|it| *it != Calibration::Identity);
-            let derivatives = Some(&mut sums.derivatives[..]);
-            sweep.down(&problem.tree, &tables.potentials, &share, derivatives, calibrates);
-            if calibrates {
-                add_slopes(&sweep.marginals, &share);
-            }
+    /// Sets the probabilities of all rules.
+    pub(crate) fn reweigh(&self, engine: &mut Weighted, parameters: &[f64]) {
+        let (fixed, weights) = parameters.split_at(self.n_fixed());
+        let mut probabilities: Vec<f64> = self.model.rules().iter().map(Rule::probability).collect();
+        for (&rule, &weight) in self.free_rules.iter().zip(&fixed[self.data.n_calibration_parameters..]) {
+            probabilities[rule] = sigmoid(weight);
         }
-        for (reach, potentials) in problem.reaches.iter().zip(&tables.without) {
-            sweep.up(&problem.tree, potentials);
-            let share = share(sweep.log_total);
-            sweep.down(&problem.tree, potentials, &share, None, true);
-            let toward_silence = 1.0 - 2.0 * problem.probability(reach.rule, parameters);
-            for &(label, place) in &reach.labels {
-                for (slot, marginal) in sums.parameters[place..].iter_mut().zip(sweep.marginals_of(label)) {
-                    *slot += toward_silence * dot(marginal, &share);
-                }
-            }
-        }
-        let Some(typical) = &self.problem.typical else { return };
-        for score in &mut self.scores {
-            for l in 0..LANES {
-                score[l] = if weights[l] == 0.0 { 0.0 } else { weights[l] * (score[l] - total[l]).exp() };
-            }
-        }
-        typical.add_slopes(&self.scores, &mut self.slopes);
-        for (sum, score) in self.sums.of_combination.iter_mut().zip(&self.scores) {
-            *sum += score.iter().sum::<f64>();
-        }
-        typical.add_gradient(&self.scores, &mut self.sums.parameters);
-        for (lane, &row) in rows.iter().enumerate() {
-            if let Some(own) = self.data.combination[row] {
-                let mass = self.scores[own][lane];
-                typical.correct_gradient(own, self.left_out(row), mass, &mut self.sums.parameters);
-            }
-        }
+        probabilities.extend(weights.iter().map(|&weight| sigmoid(weight)));
+        engine.reweigh(&probabilities);
     }
 
-    /// Adds the gradient of the first term.
-    fn add_given(&mut self, rows: &[usize], known: &[Known], given: &Lane, weights: &Lane) {
-        if known.contains(&Known::Some) {
-            let only_some = |l: usize| if known.get(l) == Some(&Known::Some) { weights[l] } else { 0.0 };
-            let weights: Lane = std::array::from_fn(only_some);
-            self.clamped(rows, |pass| {
-                pass.total(rows, Some(rows));
-                pass.add_total(rows, given, &weights);
-            });
+    /// The objective at some parameters.
+    pub(crate) fn point(&self, compiled: &mut Compiled, parameters: &[f64]) -> Point {
+        self.reweigh(&mut compiled.engine, parameters);
+        let n_fixed = self.n_fixed();
+        let mut point = self.penalties(parameters);
+        // Complete rows: what is known, weighed by the rules.
+        for (place, &weight) in parameters[n_fixed..].iter().enumerate() {
+            point.log_likelihood -= weight * compiled.broken[place];
+            point.gradient[n_fixed + place] += compiled.broken[place];
         }
-        for (lane, &row) in rows.iter().enumerate() {
-            if known[lane] == Known::All && weights[lane] > 0.0 {
-                self.add_known(lane, row, weights[lane]);
-            }
+        self.add_free_rules(parameters, &mut point);
+        point.log_likelihood += self.log_base;
+        let n_base = self.model.rules().len();
+        let mut expected = vec![0.0; n_base + compiled.broken.len()];
+        for start in (0..self.data.n_rows()).step_by(BLOCK) {
+            let rows: Vec<usize> = (start..self.data.n_rows().min(start + BLOCK)).collect();
+            self.add_block(&compiled.engine, parameters, &rows, &mut point, &mut expected);
         }
-    }
-
-    fn add_known(&mut self, lane: usize, row: usize, weight: f64) {
-        let mut start = 0;
-        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
-            let truth = self.truth(row, label).expect("all is known");
-            self.slopes[start + truth][lane] += weight;
-            start += size;
-        }
-        if let Some(loopy) = &self.loopy {
-            for (shape, start) in self.problem.rules.iter().zip(&loopy.starts) {
-                let entry = start + self.rule_entry(shape, row);
-                self.sums.counts[entry] += weight;
-            }
-        } else {
-            for clique in 0..self.problem.tree.cliques.len() {
-                let entry = self.entry(clique, row);
-                self.sums.counts[entry] += weight;
-            }
-        }
-        let truth =
-            |label: usize| self.data.truths[row * self.problem.n_labels() + label].expect("all is known");
-        for wide in self.problem.wide() {
-            wide.add_log_factor(self.parameters, truth, weight, &mut self.sums.parameters);
-        }
-        self.problem.add_log_reach(self.parameters, self.tables, truth, weight, &mut self.sums.parameters);
-        let log_typical = self.log_typical(row);
-        if let (Some(typical), Some(own)) = (&self.problem.typical, self.data.combination[row])
-            && log_typical > f64::NEG_INFINITY
-        {
-            // ∂ ln(1 + w) / ∂ ln w
-            let mass = weight / (1.0 + (-log_typical).exp());
-            typical.add_mass(own, self.left_out(row), mass, &mut self.sums.parameters);
-        }
-    }
-
-    fn add_calibration(&mut self, rows: &[usize]) {
-        let n_categories = self.sweep.beliefs.len();
-        let mut start = 0;
-        for (label, &size) in self.problem.tree.sizes.iter().enumerate() {
-            let block = start..start + size;
-            for (lane, &row) in rows.iter().enumerate() {
-                let given = &self.data.log_beliefs[row * n_categories + start..][..size];
-                self.calibration(row, label).add_gradient(
-                    given,
-                    |category| {
-                        (
-                            self.log_beliefs.get(block.start + category, lane),
-                            self.slopes[block.start + category][lane],
-                        )
-                    },
-                    &mut self.sums.parameters,
-                );
-            }
-            start += size;
-        }
+        let log_p: f64 = parameters[n_fixed..].iter().map(|&weight| log_sigmoid(weight)).sum();
+        point.log_likelihood += self.complete_weight() * log_p;
+        self.finish(parameters, &expected, compiled.broken.len(), &mut point);
+        point
     }
 }
 
-#[cfg(test)]
-mod tests;
+impl Problem {
+    /// The penalties, with their gradient and curvature.
+    fn penalties(&self, parameters: &[f64]) -> Point {
+        let (fixed, weights) = parameters.split_at(self.n_fixed());
+        let mut point = Point {
+            value: 0.0,
+            gradient: Vec::with_capacity(parameters.len()),
+            curvature: Vec::with_capacity(parameters.len()),
+            log_likelihood: 0.0,
+            expected: Vec::new(),
+        };
+        for (&parameter, ridge) in fixed.iter().zip(&self.ridges) {
+            let distance = parameter - ridge.center;
+            point.value += ridge.strength / 2.0 * distance * distance;
+            point.gradient.push(ridge.strength * distance);
+            point.curvature.push(ridge.strength);
+        }
+        for &weight in weights {
+            point.value += RATE * weight + PRECISION / 2.0 * weight * weight;
+            point.gradient.push(RATE + PRECISION * weight);
+            point.curvature.push(PRECISION);
+        }
+        point
+    }
+
+    /// Adds the base rules whose probability is learned, for complete rows.
+    fn add_free_rules(&self, parameters: &[f64], point: &mut Point) {
+        for (place, silences) in self.silences.iter().enumerate() {
+            let at = self.data.n_calibration_parameters + place;
+            let p = sigmoid(parameters[at]);
+            for (row, &silence) in self.complete().zip(silences) {
+                let (silent, fired) = ((1.0 - p) * silence, p * (1.0 - silence));
+                point.log_likelihood += self.data.weights[row] * (silent + fired).ln();
+                point.gradient[at] += self.data.weights[row] * silent / (silent + fired);
+            }
+        }
+    }
+
+    /// Adds a block of rows, except for the factors of rules in complete rows. `expected` gets the violations of all rules.
+    fn add_block(
+        &self,
+        engine: &Weighted,
+        parameters: &[f64],
+        rows: &[usize],
+        point: &mut Point,
+        expected: &mut [f64],
+    ) {
+        let width = self.data.width;
+        let values = self.values(parameters, rows);
+        let weights = &self.data.weights[rows[0]..rows[0] + rows.len()];
+        let free = engine.expectations(&self.rows(&values, weights));
+        expected.iter_mut().zip(&free.violated).for_each(|(sum, count)| *sum += count);
+        // The second pass of rows that are known in part.
+        let partial: Vec<usize> = (0..rows.len()).filter(|&at| self.data.known[rows[at]] == Known::Some).collect();
+        let of_partial: Vec<f64> =
+            partial.iter().flat_map(|at| &values[at * width..(at + 1) * width]).copied().collect();
+        let numbers: Vec<usize> = partial.iter().map(|&at| rows[at]).collect();
+        let clamped = self.clamped(&of_partial, &numbers);
+        let of_weights: Vec<f64> = numbers.iter().map(|&row| self.data.weights[row]).collect();
+        let given = engine.expectations(&self.rows(&clamped, &of_weights));
+        self.add_counts(&given.violated, point);
+        let mut place_of = vec![usize::MAX; rows.len()];
+        partial.iter().enumerate().for_each(|(place, &at)| place_of[at] = place);
+        let chunks: Vec<Sums> = (0..rows.len())
+            .into_par_iter()
+            .step_by(CHUNK)
+            .map(|start| {
+                let mut sums = Sums::new(self.data.n_calibration_parameters);
+                for at in start..rows.len().min(start + CHUNK) {
+                    let values = &values[at * width..(at + 1) * width];
+                    let marginals = &free.marginals[at * width..(at + 1) * width];
+                    let (log_given, known) = match place_of[at] {
+                        usize::MAX => (self.log_belief(rows[at], values), None),
+                        place => {
+                            let marginals = &given.marginals[place * width..(place + 1) * width];
+                            (given.log_evidence[place], Some(marginals))
+                        }
+                    };
+                    sums.log_likelihood += weights[at] * (log_given - free.log_evidence[at]);
+                    self.add_row(rows[at], values, marginals, known, &mut sums);
+                }
+                sums
+            })
+            .collect();
+        for sums in chunks {
+            point.log_likelihood += sums.log_likelihood;
+            point.gradient.iter_mut().zip(sums.gradient).for_each(|(sum, part)| *sum += part);
+            point.curvature.iter_mut().zip(sums.curvature).for_each(|(sum, part)| *sum += part);
+        }
+    }
+
+    /// Adds the expected violations of rows that are known in part, given what is known.
+    fn add_counts(&self, violated: &[f64], point: &mut Point) {
+        let n_base = self.model.rules().len();
+        for (place, &rule) in self.free_rules.iter().enumerate() {
+            point.gradient[self.data.n_calibration_parameters + place] += violated[rule];
+        }
+        let n_fixed = self.n_fixed();
+        for (slot, count) in point.gradient[n_fixed..].iter_mut().zip(&violated[n_base..]) {
+            *slot += count;
+        }
+    }
+
+    /// ln of the belief in the truth of a complete row.
+    fn log_belief(&self, row: usize, values: &[f64]) -> f64 {
+        let truth = |(label, block): (usize, &std::ops::Range<usize>)| {
+            values[block.start + self.data.truth(row, label).expect("the row is complete")].ln()
+        };
+        self.data.blocks.iter().enumerate().map(truth).sum()
+    }
+
+    /// Adds one row's derivatives in the calibration parameters, and their curvature.
+    fn add_row(&self, row: usize, values: &[f64], marginals: &[f64], known: Option<&[f64]>, sums: &mut Sums) {
+        let weight = self.data.weights[row];
+        let mut slopes: Vec<f64> = marginals.iter().map(|marginal| weight * marginal).collect();
+        for (label, block) in self.data.blocks.iter().enumerate() {
+            match (known, self.data.truth(row, label)) {
+                (_, Some(truth)) => slopes[block.start + truth] -= weight,
+                (Some(known), None) => block.clone().for_each(|at| slopes[at] -= weight * known[at]),
+                (None, None) => unreachable!("the row is complete"),
+            }
+        }
+        self.data.add_gradient(row, &slopes, &mut sums.gradient);
+        for (label, block) in self.data.blocks.iter().enumerate() {
+            let Some(logs) = self.data.log_of(row, label) else { continue };
+            let values = &values[block.clone()];
+            match self.data.calibrations[label] {
+                Calibration::Given => {}
+                Calibration::Platt(at) => {
+                    let variance = weight * values[0] * values[1];
+                    sums.curvature[at] += variance * (logs[0] - logs[1]).powi(2);
+                    sums.curvature[at + 1] += variance;
+                }
+                Calibration::Scaled(at) => {
+                    let mean: f64 = values.iter().zip(logs).map(|(p, log)| p * log).sum();
+                    let square: f64 = values.iter().zip(logs).map(|(p, log)| p * (log - mean).powi(2)).sum();
+                    sums.curvature[at] += weight * square;
+                    add_variances(values, weight, &mut sums.curvature[at + 1..]);
+                }
+                Calibration::Biased(at) => add_variances(values, weight, &mut sums.curvature[at..]),
+            }
+        }
+    }
+
+    /// Subtracts what the model expects, and adds the curvature of the weights.
+    fn finish(&self, parameters: &[f64], expected: &[f64], n_features: usize, point: &mut Point) {
+        let (n_base, n_rows) = (self.model.rules().len(), self.data.weight().max(f64::MIN_POSITIVE));
+        let first = self.data.n_calibration_parameters;
+        let rules = self.free_rules.iter().copied().chain(n_base..n_base + n_features);
+        for (place, rule) in rules.enumerate() {
+            let count = expected[rule];
+            point.gradient[first + place] -= count;
+            point.curvature[first + place] += (count * (1.0 - count / n_rows)).max(0.0);
+        }
+        point.expected = expected[n_base..].to_vec();
+        point.value -= point.log_likelihood;
+        debug_assert_eq!(parameters.len(), point.gradient.len());
+    }
+
+    /// ln of the product of all rules' factors for an assignment.
+    pub(crate) fn log_rules(&self, features: &[Feature], parameters: &[f64], assignment: &[usize]) -> f64 {
+        let (fixed, weights) = parameters.split_at(self.n_fixed());
+        let free = |rule: usize| self.free_rules.iter().position(|&free| free == rule);
+        let base = self.model.rules().iter().enumerate().map(|(rule, body)| match free(rule) {
+            None => body.log_weight_at(assignment),
+            Some(place) => {
+                let p = sigmoid(fixed[self.data.n_calibration_parameters + place]);
+                body.clone().with_probability(p).log_weight_at(assignment)
+            }
+        });
+        let learned = features.iter().zip(weights).map(|(feature, &weight)| {
+            let is_violated = feature.is_violated(|label| assignment[label], &self.counted);
+            log_sigmoid(if is_violated { -weight } else { weight })
+        });
+        base.sum::<f64>() + learned.sum::<f64>()
+    }
+
+    /// The objective of independent labels, without rules.
+    pub(crate) fn independent_point(&self, parameters: &[f64]) -> Point {
+        let mut point = self.penalties(parameters);
+        let width = self.data.width;
+        for start in (0..self.data.n_rows()).step_by(BLOCK) {
+            let rows: Vec<usize> = (start..self.data.n_rows().min(start + BLOCK)).collect();
+            let values = self.values(parameters, &rows);
+            for (values, &row) in values.chunks(width).zip(&rows) {
+                let mut sums = Sums::new(self.data.n_calibration_parameters);
+                for (label, block) in self.data.blocks.iter().enumerate() {
+                    if let Some(truth) = self.data.truth(row, label) {
+                        point.log_likelihood += self.data.weights[row] * values[block.start + truth].ln();
+                    }
+                }
+                // Labels of unknown truth have no part in the gradient.
+                self.add_row(row, values, values, Some(values), &mut sums);
+                point.gradient.iter_mut().zip(sums.gradient).for_each(|(sum, part)| *sum += part);
+                point.curvature.iter_mut().zip(sums.curvature).for_each(|(sum, part)| *sum += part);
+            }
+        }
+        point.value -= point.log_likelihood;
+        point
+    }
+
+    fn complete_weight(&self) -> f64 {
+        self.complete().map(|row| self.data.weights[row]).sum()
+    }
+}
+
+/// Sums over a chunk of rows.
+struct Sums {
+    log_likelihood: f64,
+    gradient: Vec<f64>,
+    curvature: Vec<f64>,
+}
+
+impl Sums {
+    fn new(n: usize) -> Self {
+        Self { log_likelihood: 0.0, gradient: vec![0.0; n], curvature: vec![0.0; n] }
+    }
+}
+
+fn add_variances(values: &[f64], weight: f64, curvature: &mut [f64]) {
+    curvature.iter_mut().zip(values).for_each(|(slot, p)| *slot += weight * p * (1.0 - p));
+}
+
+/// 1 / (1 + e⁻ˣ).
+pub(crate) fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// ln of [`sigmoid`], without overflow.
+fn log_sigmoid(x: f64) -> f64 {
+    if x > 0.0 { -(-x).exp().ln_1p() } else { x - x.exp().ln_1p() }
+}

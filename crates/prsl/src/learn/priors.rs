@@ -13,7 +13,7 @@ use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::Engines;
 use crate::label::LabelId;
-use crate::learn::Examples;
+use super::examples::Examples;
 use crate::model::Model;
 
 /// Maximum number of iterations. Each divides the error by a factor that depends on how strong the rules are.

@@ -8,7 +8,7 @@ use crate::distribution::softmax;
 use crate::error::Result;
 use crate::label::LabelId;
 use super::priors::rounded;
-use crate::learn::Examples;
+use super::examples::Examples;
 use crate::model::Model;
 
 /// How the belief about a label depends on the parameters.
