@@ -4,6 +4,7 @@ mod check;
 mod extreme;
 mod golden;
 pub mod limits;
+pub mod planted;
 mod precise;
 mod random;
 pub mod rulebases;
