@@ -43,6 +43,8 @@ pub(crate) struct Candidate {
     pub(crate) feature: Feature,
     /// Estimated gain in penalized log-likelihood, in nats.
     pub(crate) gain: f64,
+    /// The weight of that gain.
+    pub(crate) weight: f64,
     /// Description length, in nats, times the parsimony.
     pub(crate) price: f64,
 }
@@ -62,13 +64,16 @@ pub(crate) struct Prices {
 pub(crate) const MAX_LITERALS: usize = 4;
 
 impl Prices {
-    pub(crate) fn new(sizes: &[usize], n_unary: usize) -> Self {
+    /// Prices for labels of these sizes. Unary rules are only about the labels in `unary`.
+    pub(crate) fn new(sizes: &[usize], unary: &[usize]) -> Self {
         let singles = |&size: &usize| if size == 2 { 2.0 } else { 2.0 * size as f64 };
         let sets = |&size: &usize| (size as f64).exp2() - 2.0;
         let mut clauses = log_symmetric(sizes.iter().map(singles));
         let mut unions = log_symmetric(sizes.iter().map(sets));
-        // Unary rules exist only where calibration cannot do it.
-        (clauses[1], unions[1]) = ((2.0 * n_unary as f64).max(1.0).ln(), (2.0 * n_unary as f64).max(1.0).ln());
+        let log_sum = |count: &dyn Fn(&usize) -> f64| {
+            unary.iter().map(|&label| count(&sizes[label])).sum::<f64>().max(1.0).ln()
+        };
+        (clauses[1], unions[1]) = (log_sum(&singles), log_sum(&sets));
         Self { clauses, unions, counts: (2.0 * MAX_COUNT as f64).ln(), sizes: sizes.to_vec() }
     }
 
@@ -430,8 +435,8 @@ impl Pays<'_> {
     }
 
     fn priced(&self, counts: Counts, feature: Feature) -> Option<Candidate> {
-        let (gain, price) = (counts.gain(), self.parsimony * self.prices.of(&feature));
-        (gain > price && !self.tried.contains(&feature)).then_some(Candidate { feature, gain, price })
+        let ((weight, gain), price) = (counts.best(), self.parsimony * self.prices.of(&feature));
+        (gain > price && !self.tried.contains(&feature)).then_some(Candidate { feature, gain, weight, price })
     }
 }
 

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::fit::{Evaluation, minimize};
 use super::objective::{Compiled, Problem};
+use crate::assignment::Assignment;
 use crate::infer::expectations::CHUNK;
 
 /// Minimum gain in log-likelihood, in nats, of all combinations together: the price of two parameters.
@@ -97,7 +98,9 @@ impl Table {
             *counts.entry(assignment(row)).or_default() += data.weights[row];
         }
         let rows: Vec<usize> = problem.complete().take(MAX_ROWS).collect();
-        let mut sets: Vec<(Vec<usize>, f64)> = counts.into_iter().collect();
+        // Combinations of the base stay as they are.
+        let is_new = |set: &[usize]| problem.model.find_typical(&Assignment::from_indices(set)).is_none();
+        let mut sets: Vec<(Vec<usize>, f64)> = counts.into_iter().filter(|(set, _)| is_new(set)).collect();
         sets.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         sets.truncate(MAX_CELLS / rows.len().max(1));
         let probabilities = problem.probabilities(compiled, parameters, &rows, &sets);

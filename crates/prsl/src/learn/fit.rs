@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 /// Number of steps that the approximation of the Hessian remembers.
 const MEMORY: usize = 12;
 /// The Armijo constant: the share of the linear prediction by which a step must decrease the function.
@@ -21,15 +23,27 @@ pub(crate) trait Evaluation {
 /// Minimizes a convex function over a box. Stops when the predicted decrease is below `tolerance`, or when `goes_on` says
 /// so. Returns the best parameters with their evaluation.
 pub(crate) fn minimize<E: Evaluation>(
+    at: Vec<f64>,
+    bounds: &[(f64, f64)],
+    tolerance: f64,
+    function: impl FnMut(&[f64]) -> E,
+    goes_on: impl FnMut() -> bool,
+) -> (Vec<f64>, E) {
+    minimize_with(&mut Memory::default(), at, bounds, tolerance, function, goes_on)
+}
+
+/// Like [`minimize`], with a memory of earlier steps, which is updated. Its steps may be about fewer parameters.
+pub(crate) fn minimize_with<E: Evaluation>(
+    memory: &mut Memory,
     mut at: Vec<f64>,
     bounds: &[(f64, f64)],
     tolerance: f64,
     mut function: impl FnMut(&[f64]) -> E,
     mut goes_on: impl FnMut() -> bool,
 ) -> (Vec<f64>, E) {
+    memory.extend(at.len());
     project(&mut at, bounds);
     let mut here = function(&at);
-    let mut memory = Memory::default();
     for _ in 0..MAX_STEPS {
         let is_free = free(&at, here.gradient(), bounds);
         let step = memory.step(here.gradient(), here.curvature(), &is_free);
@@ -71,12 +85,25 @@ fn free(at: &[f64], gradient: &[f64], bounds: &[(f64, f64)]) -> Vec<bool> {
 }
 
 /// The last steps, and the changes of the gradient that they caused.
-#[derive(Default)]
-struct Memory {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Memory {
     pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Memory {
+    /// Adds parameters that have not moved.
+    fn extend(&mut self, n: usize) {
+        for (moved, changed) in &mut self.pairs {
+            moved.resize(n, 0.0);
+            changed.resize(n, 0.0);
+        }
+    }
+
+    /// Forgets all steps.
+    pub(crate) fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
     fn remember(&mut self, moved: Vec<f64>, changed: Vec<f64>) {
         if dot(&moved, &changed) <= 1e-12 * dot(&moved, &moved) {
             return;

@@ -25,8 +25,13 @@ impl Counts {
     /// max over w >= 0 of −w D − n ln(1 − p + p e⁻ʷ) − prior(w)        p = 1 − V/E,  n = E/p
     /// ```
     pub(crate) fn gain(&self) -> f64 {
+        self.best().1
+    }
+
+    /// The weight of the largest gain, and the gain.
+    pub(crate) fn best(&self) -> (f64, f64) {
         if self.expected - self.data <= RATE {
-            return 0.0;
+            return (0.0, 0.0);
         }
         let p = (1.0 - self.variance / self.expected).clamp(1e-9, 1.0 - 1e-9);
         let n = self.expected / p;
@@ -40,7 +45,8 @@ impl Counts {
             if slope(middle) > 0.0 { low = middle } else { high = middle }
         }
         let w = (low + high) / 2.0;
-        -w * self.data - n * (p * (-w).exp_m1()).ln_1p() - RATE * w - PRECISION / 2.0 * w * w
+        let gain = -w * self.data - n * (p * (-w).exp_m1()).ln_1p() - RATE * w - PRECISION / 2.0 * w * w;
+        (w, gain)
     }
 
     /// An upper bound of the gain that needs no search: the function is below w (E − D − 1) − w²/18.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::candidates::{Candidate, N_SAMPLES, Observed, Prices, Sheet};
 use super::data::Known;
 use super::feature::Feature;
-use super::fit::{Evaluation, minimize};
+use super::fit::{Evaluation, Memory, minimize_with};
 use super::objective::{Compiled, Point, Problem};
 use crate::error::{Error, Result};
 
@@ -17,8 +17,9 @@ const MAX_FAILURES: usize = 5;
 const MIN_WEIGHT: f64 = 0.05;
 /// Maximum number of rows on which candidates are scored.
 const MAX_SCORED: usize = 20_000;
-/// One rule is added at a time for each this many labels.
-const LABELS_PER_ADDITION: usize = 15;
+/// One rule is added at a time for each this many labels. Rules that are added together are about different labels, so
+/// that their estimated gains hardly change each other.
+const LABELS_PER_ADDITION: usize = 5;
 /// A rule is added along with the best only if its net gain is at least this share of the best one's.
 const SHARE: f64 = 0.5;
 /// Predicted decrease of the objective at which a refit ends while rules are added, in nats.
@@ -53,6 +54,8 @@ pub(crate) struct State {
     pub(crate) n_passes: u64,
     /// What was added when.
     pub(crate) path: Vec<Step>,
+    /// Steps of the last refit, which speed up the next.
+    pub(crate) memory: Memory,
 }
 
 /// Rules that were added together.
@@ -94,12 +97,13 @@ impl Induction<'_> {
     pub(crate) fn refit(
         &self,
         compiled: &mut Compiled,
+        memory: &mut Memory,
         start: Vec<f64>,
         tolerance: f64,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
         let bounds = self.bounds(compiled.broken.len());
-        minimize(start, &bounds, tolerance, |at| self.problem.point(compiled, at), goes_on)
+        minimize_with(memory, start, &bounds, tolerance, |at| self.problem.point(compiled, at), goes_on)
     }
 
     /// One pass: scores candidates and adds the best. Returns the compiled rules, and whether to go on.
@@ -174,14 +178,15 @@ impl Induction<'_> {
         for candidate in batch {
             broken.push(self.problem.broken(&candidate.feature));
             features.push(candidate.feature.clone());
-            parameters.push(0.0);
+            parameters.push(candidate.weight);
         }
         let mut compiled = match self.problem.compile(&features, &broken) {
             Ok(compiled) => compiled,
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let (parameters, point) = self.refit(&mut compiled, parameters, TOLERANCE, goes_on);
+        let mut memory = state.memory.clone();
+        let (parameters, point) = self.refit(&mut compiled, &mut memory, parameters, TOLERANCE, goes_on);
         let price: f64 = batch.iter().map(|candidate| candidate.price).sum();
         if state.value - point.value <= price {
             return Ok(None);
@@ -194,7 +199,7 @@ impl Induction<'_> {
             runners_up: Vec::new(),
         };
         (state.features, state.broken) = (features, broken);
-        (state.parameters, state.value) = (parameters, point.value);
+        (state.parameters, state.value, state.memory) = (parameters, point.value, memory);
         if self.remove_weak(state) {
             compiled = self.problem.compile(&state.features, &state.broken)?;
             state.value = self.problem.point(&mut compiled, &state.parameters).value;
@@ -218,6 +223,7 @@ impl Induction<'_> {
         let weights: Vec<f64> = kept.iter().map(|&at| state.parameters[n_fixed + at]).collect();
         state.parameters.truncate(n_fixed);
         state.parameters.extend(weights);
+        state.memory.clear();
         true
     }
 

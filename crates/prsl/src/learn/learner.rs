@@ -9,7 +9,7 @@ use super::candidates::Prices;
 use super::combinations::{self, Combinations};
 use super::data::{Calibration, Data};
 use super::feature::Feature;
-use super::fit::minimize;
+use super::fit::{Memory, minimize};
 use super::induction::{FINAL_TOLERANCE, Induction, State};
 use super::notes::Note;
 use super::objective::{Compiled, Problem, sigmoid};
@@ -201,11 +201,18 @@ impl Learner {
         let n_rows = rows.weights().iter().zip(rows.truths()).filter(|(w, truth)| **w > 0.0 && truth.n_known() > 0);
         let mut problem = self.problem(&prepared, rows)?;
         let n_impossible = n_rows.count() - problem.data.n_rows();
+        if problem.data.n_rows() == 0 {
+            let problem = "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
+            return Err(Error::Examples { problem: problem.to_owned() });
+        }
         let start = self.start(&mut problem, &mut run);
         let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
-        let is_unary = |label: &usize| problem.data.calibrations[*label] == Calibration::Given;
+        // Unary rules are for labels whose truth is known, and whose base rate no calibrator can learn.
+        let is_unary = |&label: &usize| {
+            problem.data.calibrations[label] == Calibration::Given && rows.n_seen(LabelId::new(label)) > 0
+        };
         let unary: Vec<usize> = (0..sizes.len()).filter(is_unary).collect();
-        let prices = Prices::new(&sizes, unary.len());
+        let prices = Prices::new(&sizes, &unary);
         let induction = Induction {
             problem: &problem,
             prices: &prices,
@@ -218,9 +225,9 @@ impl Learner {
         let mut state = run.progress.state.take().expect("rules have been added");
         let mut point = problem.point(&mut compiled, &state.parameters);
         if !run.is_over {
-            let mut goes_on = || run.goes_on();
+            let (mut memory, mut goes_on) = (state.memory.clone(), || run.goes_on());
             let refit =
-                induction.refit(&mut compiled, state.parameters.clone(), FINAL_TOLERANCE, &mut goes_on);
+                induction.refit(&mut compiled, &mut memory, state.parameters.clone(), FINAL_TOLERANCE, &mut goes_on);
             (state.parameters, point) = refit;
             state.value = point.value;
         }
@@ -313,9 +320,10 @@ impl Learner {
     ) -> Result<(f64, Compiled)> {
         let problem = induction.problem;
         let mut compiled = problem.compile(&[], &[])?;
+        let mut memory = Memory::default();
         let (parameters, point) =
-            induction.refit(&mut compiled, start, FINAL_TOLERANCE, &mut || run.goes_on());
-        let first = State { parameters, value: point.value, ..State::default() };
+            induction.refit(&mut compiled, &mut memory, start, FINAL_TOLERANCE, &mut || run.goes_on());
+        let first = State { parameters, value: point.value, memory, ..State::default() };
         let mut state = run.progress.state.take().unwrap_or(first);
         if !state.features.is_empty() {
             compiled = problem.compile(&state.features, &state.broken)?;

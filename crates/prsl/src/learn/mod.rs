@@ -34,6 +34,8 @@ mod notes;
 mod objective;
 pub mod paper;
 mod priors;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 pub use examples::Examples;

@@ -94,9 +94,9 @@ pub(crate) struct Compiled {
     pub(crate) broken: Vec<f64>,
 }
 
-/// Maximum number of multiply-adds per row. Learning takes thousands of passes over all rows, and a pass of this many takes
-/// about 20 µs a row.
-const MAX_WORK: f64 = 1e5;
+/// Maximum number of multiply-adds per row. Learning takes hundreds of passes over all rows, and a pass of this many takes
+/// about 10 µs a row.
+const MAX_WORK: f64 = 3e4;
 /// The same, as a multiple of what the base takes.
 const GROWTH: f64 = 4.0;
 

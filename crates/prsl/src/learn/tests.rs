@@ -1,0 +1,144 @@
+//! The objective against central differences and enumeration, and the counts of candidates against samples.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::data::Data;
+use super::examples::Examples;
+use super::feature::{Feature, Literal};
+use super::objective::Problem;
+use crate::belief::{BeliefMatrix, Normalize};
+use crate::infer::Limits;
+use crate::infer::enumeration::Enumeration;
+use crate::model::Model;
+use crate::truth::Truth;
+
+/// Expert rules of all kinds beside labels of two to four categories.
+const BASE: &str = "
+label a
+label b
+label c
+label d
+label e: x, y, z
+label f: p, q, r, s
+label g latent
+rule 0.8: a -> b
+rule 0.3: c <-> e=x
+noisy_or 0.9: a 0.3, f=p 0.2
+rule 1: d -> !(e=z)
+rule 0.7: at_most 2 of {a, b, c, d}
+";
+
+fn random_rows(model: &Model, rng: &mut ChaCha8Rng) -> Examples {
+    let (mut beliefs, mut truths) = (BeliefMatrix::new(model), Vec::new());
+    for row in 0..30 {
+        let mut cells = Vec::new();
+        let mut truth = Vec::new();
+        for label in model.labels() {
+            let n = label.n_categories();
+            let is_given = label.classifier().is_some() && !rng.random_bool(0.1);
+            let values: Vec<f64> = (0..n).map(|_| rng.random_range(0.01..1.0)).collect();
+            let total: f64 = values.iter().sum();
+            cells.extend(values.iter().map(|value| is_given.then_some(value / total)));
+            truth.push((row < 10 || rng.random_bool(0.6)).then(|| rng.random_range(0..n)));
+        }
+        if truth[3] == Some(0) && truth[4] == Some(2) {
+            truth[4] = Some(0); // the hard rule
+        }
+        beliefs.push(&cells, Normalize::Always).unwrap();
+        truths.push(Truth::from_indices(truth));
+    }
+    let weights = (0..30).map(|row| [1.0, 2.0, 0.5][row % 3]).collect();
+    Examples::new(beliefs, truths).unwrap().with_weights(weights).unwrap()
+}
+
+fn random_feature(model: &Model, rng: &mut ChaCha8Rng) -> Feature {
+    match rng.random_range(0..6) {
+        0 => Feature::Fewer(rng.random_range(1..3)),
+        1 => Feature::More(rng.random_range(1..3)),
+        _ => {
+            let mut labels: Vec<usize> = (0..model.labels().len()).collect();
+            while labels.len() > rng.random_range(1..5) {
+                labels.remove(rng.random_range(0..labels.len()));
+            }
+            let literal = |label: usize, rng: &mut ChaCha8Rng| {
+                let n = model.labels()[label].n_categories();
+                let mut categories: Vec<usize> = (0..n).filter(|_| rng.random_bool(0.5)).collect();
+                if categories.is_empty() || categories.len() == n {
+                    categories = vec![rng.random_range(0..n)];
+                }
+                Literal { label, categories }
+            };
+            Feature::Conjunction(labels.into_iter().map(|label| literal(label, rng)).collect())
+        }
+    }
+}
+
+/// A problem with random rows, features and parameters.
+fn random_problem(seed: u64) -> (Problem, Examples, Vec<Feature>, Vec<f64>) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let model = Model::parse(BASE).unwrap();
+    let rows = random_rows(&model, &mut rng);
+    let free = vec![true; model.labels().len()];
+    let data = Data::new(&model, &rows, &free).unwrap();
+    let problem = Problem::new(&model, data, vec![0, 1, 2], Limits::default()).unwrap();
+    let features: Vec<Feature> = (0..5).map(|_| random_feature(&model, &mut rng)).collect();
+    let mut parameters = [problem.data.identity(), problem.free_weights()].concat();
+    parameters.iter_mut().for_each(|parameter| *parameter += rng.random_range(-0.5..0.5));
+    parameters.extend(features.iter().map(|_| rng.random_range(0.0..3.0)));
+    (problem, rows, features, parameters)
+}
+
+#[test]
+fn gradients_agree_with_central_differences() {
+    for seed in 0..12 {
+        let (problem, _, features, parameters) = random_problem(seed);
+        let broken: Vec<f64> = features.iter().map(|feature| problem.broken(feature)).collect();
+        let mut compiled = problem.compile(&features, &broken).unwrap();
+        let point = problem.point(&mut compiled, &parameters);
+        for place in 0..parameters.len() {
+            let mut value = |step: f64| {
+                let mut at = parameters.clone();
+                at[place] += step;
+                problem.point(&mut compiled, &at).value
+            };
+            let difference = (value(1e-5) - value(-1e-5)) / 2e-5;
+            let gradient = point.gradient[place];
+            assert!((gradient - difference).abs() < 1e-5 * (1.0 + gradient.abs()), "seed {seed}, parameter {place}: {gradient} is not {difference}");
+        }
+    }
+}
+
+#[test]
+fn likelihoods_agree_with_enumeration() {
+    for seed in 20..28 {
+        let (problem, rows, features, parameters) = random_problem(seed);
+        let broken: Vec<f64> = features.iter().map(|feature| problem.broken(feature)).collect();
+        let mut compiled = problem.compile(&features, &broken).unwrap();
+        let found = problem.point(&mut compiled, &parameters).log_likelihood;
+        // The model with the same parameters, by enumeration.
+        let mut builder = problem.model.without_calibrators().edit().retain_rules(|_| false);
+        let n_calibration = problem.data.n_calibration_parameters;
+        for (index, rule) in problem.model.rules().iter().enumerate() {
+            let p = match problem.free_rules.iter().position(|&free| free == index) {
+                Some(place) => 1.0 / (1.0 + (-parameters[n_calibration + place]).exp()),
+                None => rule.probability(),
+            };
+            builder = builder.add_rule(rule.clone().with_probability(p));
+        }
+        for (feature, weight) in features.iter().zip(&parameters[problem.n_fixed()..]) {
+            let p = 1.0 / (1.0 + (-weight).exp());
+            builder = builder.add_rule(feature.rule(&problem.model, &problem.counted, p));
+        }
+        let oracle = Enumeration::compile(&builder.build().unwrap()).unwrap();
+        assert_eq!(problem.data.n_rows(), rows.n_rows());
+        let mut expected = 0.0;
+        for row in 0..rows.n_rows() {
+            let values = problem.values(&parameters, &[row]);
+            let clamped = problem.clamped(&values, &[row]);
+            let log = |values: &[f64]| oracle.infer_row(values).unwrap().log_evidence();
+            expected += rows.weights()[row] * (log(&clamped) - log(&values));
+        }
+        assert!((found - expected).abs() < 1e-8, "seed {seed}: {found} is not {expected}");
+    }
+}
