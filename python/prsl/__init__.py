@@ -18,13 +18,14 @@ Public names:
 
 * :class:`Model`, its :class:`Posterior` and :class:`Explanation`, and :class:`LearnedNote` of its rules
 * :class:`RuleStacker` (beliefs in) and :class:`RuleStackingClassifier` (features in), two scikit-learn estimators
+* :class:`Learned`, the result of learning, with its :class:`Addition` steps
 * :mod:`prsl.metrics`, :mod:`prsl.displays`, :mod:`prsl.data`, :mod:`prsl.rules`, :mod:`prsl.errors`
 """
 
 from . import data, errors, metrics, rules
 from ._classifier import RuleStackingClassifier
 from ._explanation import Explanation
-from ._learned import Learned
+from ._learned import Addition, Learned
 from ._model import Model, ModelBuilder
 from ._posterior import Posterior
 from ._prsl import Combination, Finding, Label, Rule, __version__
@@ -33,6 +34,7 @@ from .errors import PrslError, PrslWarning
 from .rules import LearnedNote
 
 __all__ = [
+    "Addition",
     "Combination",
     "Explanation",
     "Finding",

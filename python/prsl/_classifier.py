@@ -45,9 +45,9 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     rules : str, list or Model, optional
         Expert rules; see :class:`RuleStacker`.
     n_rules : "auto" or int
-        Number of rules to learn per group of labels; "auto" uses the validation set, 0 learns none.
-    calibration : str
-        "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion".
+        Maximum number of learned rules; 0 learns none. See :class:`RuleStacker`.
+    calibration : str, optional
+        "joint" (the default), "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion".
     cv : int, splitter or "prefit"
         How rows are split for out-of-fold beliefs. "prefit" means that `estimator` is already fitted: one classifier for
         all labels, whose `predict_proba` returns a list, or a list of one classifier per label.
@@ -61,7 +61,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     decision : "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
     stacker : RuleStacker or None
-        All other settings of learning; those above take precedence.
+        All other settings of learning, such as `parsimony`; those above take precedence.
     random_state, n_jobs, verbose
         As in scikit-learn.
 
@@ -80,7 +80,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         estimator: Any = None,
         rules: Any = None,
         n_rules: int | str = "auto",
-        calibration: str = "joint",
+        calibration: str | None = None,
         cv: Any = 5,
         *,
         labels: list[str] | None = None,
@@ -195,7 +195,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continues learning rules with more rows; the classifiers do not change. The first call fits, and its rows must
+        """Adds rules that pay on more rows; the classifiers do not change. The first call fits, and its rows must
         contain all classes. `classes` is accepted for compatibility with scikit-learn and ignored."""
         if not hasattr(self, "stacker_"):
             return self.fit(X, y, sample_weight)

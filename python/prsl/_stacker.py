@@ -16,12 +16,38 @@ from . import _prsl
 from ._beliefs import is_frame, rows
 from ._explanation import Explanation
 from ._labels import Binding, Codes, Target, as_columns, base_model
-from ._learned import Learned
+from ._learned import Addition, Learned
 from ._model import Model
 from ._posterior import Posterior
 from .errors import ArgumentError, ExamplesError, LengthError, PrslWarning
 
 Numbers = npt.NDArray[np.float64]
+
+#: Settings of the recipe "paper".
+_PAPER = (
+    "max_iter",
+    "patience",
+    "batch_size",
+    "learning_rate",
+    "betas",
+    "clip",
+    "probability",
+    "epsilon",
+    "alpha",
+    "labels_per_rule",
+    "gamma_0",
+    "gamma_1",
+    "lambda_",
+    "gradients",
+    "literal",
+)
+
+#: Settings of the removed recipe "thin", and their replacements.
+_REMOVED = {
+    "width": "use `parsimony` or `n_rules` to limit the rules",
+    "wide": "use `parsimony` or `n_rules` to limit the rules",
+    "relearn": "use `learn_probabilities=True` to learn the probabilities of given rules",
+}
 
 
 class RuleStacker(ClassifierMixin, BaseEstimator):
@@ -46,34 +72,36 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         Expert rules: a text in the rule language, a list of its lines or of pairs (probability, formula), or a model.
         A label with the classes 0 and 1 has the categories yes and no.
     n_rules : "auto" or int
-        Number of rules per group of labels, or in total with `recipe="paper"`. "auto" selects it on the validation set;
-        0 learns no rules.
-    recipe : "thin" or "paper"
-        "thin" learns rules about groups of labels in a tree of small treewidth, so inference is exact for any number
-        of labels. "paper" learns rules about any labels, as in the paper.
-    width : "auto" or int
-        Number of labels per group minus one.
-    wide : "auto" or int
-        Number of rules about all labels. Each doubles the time. "auto" uses one if it improves the validation score.
+        Maximum number of learned rules; 0 learns no rules. With `recipe="paper"`, the number of learned rules, where
+        "auto" selects one on the validation set.
+    recipe : "clauses" or "paper"
+        "clauses" adds the rule with the largest gain until no rule pays for its description. "paper" learns noisy-or
+        rules by gradient ascent, as in the paper.
+    parsimony : "predict", "explain" or float
+        Price of a rule, as a multiple of its description length. "predict" (0.25) predicts best. "explain" (1) adds only
+        rules that are surely there.
     typical : bool
-        Whether typical combinations are learned. They are kept only if they improve the validation score.
-    calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
-        How beliefs are calibrated. "joint" fits calibrators together with the rules, and drops them if the validation
-        score is clearly better without. "none" does not calibrate. The other methods calibrate before learning rules.
+        Whether typical combinations are learned. They are kept only if they pay. "paper" learns none.
+    calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion", optional
+        How beliefs are calibrated. "joint" fits calibrators together with the rules; it is the default, except that
+        "paper" has "none". "none" does not calibrate. The other methods calibrate before learning rules.
     learn_probabilities : bool
-        Whether probabilities of the given rules are learned.
-    relearn : bool
-        Whether the given noisy-or rules are initial values, instead of being kept.
+        Whether probabilities of the given rules are learned; not with `recipe="paper"`.
     decision : "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
-    validation_fraction : float
-        Share of rows in the validation set, unless validation rows are passed to `fit`.
-    max_iter, patience, batch_size, learning_rate : optional
-        Settings of the optimizer; the recipe's defaults if `None`.
-    gradients : "exact" or "loopy"
-        The kind of gradients; "loopy" needs `recipe="paper"`.
-    labels_per_rule, alpha, gamma_0, gamma_1, lambda_ : optional
-        With `recipe="paper"`: the settings of the paper.
+    max_seconds : float, optional
+        Learning stops after this time, with the best model so far.
+    validation_fraction : float, optional
+        With `recipe="paper"`: share of rows in the validation set, 0.1 by default, unless validation rows are passed to
+        `fit`. "clauses" learns from all rows.
+    max_iter, patience, batch_size, learning_rate, betas, clip : optional
+        With `recipe="paper"`: settings of the optimizer. `clip` is the lower bound of inhibition probabilities.
+    probability, epsilon, alpha, labels_per_rule, gamma_0, gamma_1, lambda_ : optional
+        With `recipe="paper"`: the constants of the paper.
+    gradients : "exact" or "loopy", optional
+        With `recipe="paper"`: the kind of gradients, "exact" by default.
+    literal : bool, optional
+        With `recipe="paper"`: whether the method is that of the paper without any change.
     normalize : bool
         Whether beliefs that do not sum to 1 are divided by their sum.
     random_state : int, RandomState or None
@@ -90,9 +118,9 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     classes_ : array, or list of arrays
         The classes of each label.
     learned_ : Learned
-        The learning curve, the gains of rules, and likelihoods for comparison.
+        The additions of rules, their gains, and log-likelihoods for comparison.
     n_iter_ : int
-        Number of optimizer steps.
+        Number of passes over the candidates; with `recipe="paper"`, number of optimizer steps.
 
     Examples
     --------
@@ -112,69 +140,86 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         rules: Any = None,
         n_rules: int | str = "auto",
         *,
-        recipe: str = "thin",
-        width: int | str = "auto",
-        wide: int | str = "auto",
+        recipe: str = "clauses",
+        parsimony: float | str = "predict",
         typical: bool = True,
-        calibration: str = "joint",
+        calibration: str | None = None,
         learn_probabilities: bool = False,
-        relearn: bool = False,
         decision: str = "marginal",
-        validation_fraction: float = 0.1,
+        max_seconds: float | None = None,
+        validation_fraction: float | None = None,
         max_iter: int | None = None,
         patience: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
-        gradients: str = "exact",
-        labels_per_rule: int | None = None,
+        betas: tuple[float, float] | None = None,
+        clip: float | None = None,
+        probability: float | None = None,
+        epsilon: float | None = None,
         alpha: float | None = None,
+        labels_per_rule: int | None = None,
         gamma_0: float | None = None,
         gamma_1: float | None = None,
         lambda_: float | None = None,
+        gradients: str | None = None,
+        literal: bool | None = None,
         normalize: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        **removed: Any,
     ) -> None:
+        for name in removed:
+            if name in _REMOVED:
+                raise ArgumentError(f"the setting `{name}` was removed with the recipe `thin`; {_REMOVED[name]}")
+            raise TypeError(f"RuleStacker() got an unexpected keyword argument {name!r}")
         self.labels = labels
         self.rules = rules
         self.n_rules = n_rules
         self.recipe = recipe
-        self.width = width
-        self.wide = wide
+        self.parsimony = parsimony
         self.typical = typical
         self.calibration = calibration
         self.learn_probabilities = learn_probabilities
-        self.relearn = relearn
         self.decision = decision
+        self.max_seconds = max_seconds
         self.validation_fraction = validation_fraction
         self.max_iter = max_iter
         self.patience = patience
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.gradients = gradients
-        self.labels_per_rule = labels_per_rule
+        self.betas = betas
+        self.clip = clip
+        self.probability = probability
+        self.epsilon = epsilon
         self.alpha = alpha
+        self.labels_per_rule = labels_per_rule
         self.gamma_0 = gamma_0
         self.gamma_1 = gamma_1
         self.lambda_ = lambda_
+        self.gradients = gradients
+        self.literal = literal
         self.normalize = normalize
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, validation: tuple[Any, Any] | None = None) -> Self:
-        """Learns from beliefs and truths. `validation` rows (beliefs, truths) replace the random validation set."""
+        """Learns from beliefs and truths.
+
+        `validation` has further rows (beliefs, truths), whose log-likelihood is `learned_.validation`. With
+        `recipe="paper"` they replace the random validation set.
+        """
         columns, self._single = self._take_targets(y)
         self._base = base_model(self._targets, self.rules)
         self._binding = Binding.of(self._base, self._targets)
         self._learn(self._base, X, columns, sample_weight, validation, self._settings())
-        self.n_iter_ = self.learned_.n_steps
+        self.n_iter_ = self.learned_.n_iter
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Continues learning with more rows, for one epoch. Existing rules are the initial values;
-        calibrators do not change. The first call fits; `classes` then lists classes that may not be among its rows.
+        """Adds rules that pay on more rows. Existing rules and calibrators do not change; typical combinations are
+        learned anew. The first call fits; `classes` then lists classes that may not be among its rows.
         """
         if not hasattr(self, "model_"):
             if classes is not None:
@@ -187,22 +232,16 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
                 return self.fit(X, y, sample_weight)
             finally:
                 self.__dict__.pop("_classes", None)
-        columns, _, _ = as_columns(y)
-        batch = self.batch_size or 40
-        steps = max(20, -(-len(columns) // batch))
-        settings = self._settings() | {
-            "relearn": True,
-            "calibration": "none",
-            "rules": 0,
-            "width": 0,
-            "wide": 0,
-            "recipe": "thin",
-            "gradients": "exact",
-            "typical": bool(self.model_.typical),
-            "steps": steps,
-        }
-        self._learn(self.model_, X, columns, sample_weight, None, settings)
-        self.n_iter_ += self.learned_.n_steps
+        settings = self._settings()
+        if self.recipe == "paper":
+            raise ArgumentError("the recipe `paper` cannot continue from a model; use recipe `clauses`, or fit all rows")
+        n_learned = sum(rule.learned is not None for rule in self.model_.rules)
+        if settings["n_rules"] is not None:
+            settings["n_rules"] = max(settings["n_rules"] - n_learned, 0)
+        settings["calibration"] = "none"
+        base = self.model_.edit().remove_typical().build()
+        self._learn(base, X, as_columns(y)[0], sample_weight, None, settings)
+        self.n_iter_ += self.learned_.n_iter
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -353,29 +392,63 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, truths, dtype=np.float64, ensure_non_negative=True)
+        if len(truths) == 0:
+            raise ExamplesError("Found array with 0 sample(s) while a minimum of 1 is required: no rows to learn from")
+        train: tuple[Any, ...] = (found, truths, weights)
+        if self.recipe == "paper":
+            learned = self._learn_paper(base, train, validation, settings)
+        else:
+            learned = self._learn_clauses(base, train, validation, settings)
+        self.learned_ = learned
+        self.model_ = learned.model
+
+    def _learn_clauses(
+        self, base: Model, train: tuple[Any, ...], validation: tuple[Any, Any] | None, settings: dict[str, Any]
+    ) -> Learned:
+        from .metrics import joint_log_likelihood
+
+        clauses = {
+            "parsimony": self.parsimony,
+            "typical": self.typical and settings["n_rules"] != 0,
+            "learn_probabilities": self.learn_probabilities,
+        }
+        found = _prsl.learn(base._core, train, settings, clauses, self._observer())
+        found["path"] = [Addition(*addition) for addition in found["path"]]
+        if validation is not None:
+            model = found["model"]
+            truths = self._truths(validation[1])
+            values = model.joint_log_likelihood(self._rows(validation[0], model), truths)
+            found["validation"] = joint_log_likelihood(values)
+        learned = Learned(recipe="clauses", **found)
+        if learned.n_impossible:
+            warnings.warn(
+                f"the given rules exclude the truths of {learned.n_impossible} rows, which are not learned from",
+                PrslWarning,
+                stacklevel=4,
+            )
+        return learned
+
+    def _learn_paper(
+        self, base: Model, train: tuple[Any, ...], validation: tuple[Any, Any] | None, settings: dict[str, Any]
+    ) -> Learned:
         if validation is None:
+            found, truths, weights = train
             train, valid = self._apart(found, truths, weights, settings["seed"])
         else:
-            valid_columns, _, _ = as_columns(validation[1])
-            train = (found, truths, weights)
-            valid = (
-                self._rows(validation[0], base, raw=True),
-                self._binding.truths(self._codes(valid_columns)),
-                None,
-            )
-        self.learned_ = Learned(**_prsl.learn(base._core, train, valid, settings, self._observer()))
-        self.model_ = self.learned_.model
+            valid = (self._rows(validation[0], base, raw=True), self._truths(validation[1]), None)
+        paper = {name: getattr(self, name) for name in _PAPER}
+        result = _prsl.learn_paper(base._core, train, valid, settings, paper, self._observer())
+        return Learned(recipe="paper", log_likelihood=result["validation"], **result)
 
     def _apart(
         self, found: _prsl.Rows, truths: Codes, weights: Numbers | None, seed: int
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Training set and validation set."""
         n_rows = len(truths)
-        n_valid = round(self.validation_fraction * n_rows)
-        if not 0.0 < self.validation_fraction < 1.0:
-            raise ArgumentError(f"validation_fraction is {self.validation_fraction}, expected between 0 and 1")
-        if n_rows == 0:
-            raise ExamplesError("Found array with 0 sample(s) while a minimum of 1 is required: no rows to learn from")
+        share = 0.1 if self.validation_fraction is None else self.validation_fraction
+        if not 0.0 < share < 1.0:
+            raise ArgumentError(f"validation_fraction is {share}, expected between 0 and 1")
+        n_valid = round(share * n_rows)
         if n_valid == 0:
             # Too few rows for a validation set.
             everything = (found, truths, weights)
@@ -392,49 +465,55 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return both[0], both[1]
 
     def _settings(self) -> dict[str, Any]:
-        """The settings for the library."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-
-        def number(name: str, value: int | str) -> int | None:
-            if value == "auto":
-                return None
-            if isinstance(value, str) or int(value) != value or value < 0:
-                raise ArgumentError(f"{name} is {value!r}, expected 'auto' or a whole number from 0")
-            return int(value)
-
-        n_rules, width = number("n_rules", self.n_rules), number("width", self.width)
-        if n_rules == 0:
-            width = 0
+        """The settings of every recipe, after a check of the settings of each."""
+        self._check_recipe()
+        n_rules = self.n_rules
+        if n_rules != "auto" and (isinstance(n_rules, str) or int(n_rules) != n_rules or n_rules < 0):
+            raise ArgumentError(f"n_rules is {n_rules!r}, expected 'auto' or a whole number from 0")
+        default = "none" if self.recipe == "paper" else "joint"
         return {
-            "recipe": "thin" if n_rules == 0 else self.recipe,
-            "rules": n_rules,
-            "width": width,
-            "wide": 0 if n_rules == 0 else number("wide", self.wide),
-            "typical": self.typical and n_rules != 0,
-            "calibration": self.calibration,
-            "gradients": self.gradients,
-            "learn_probabilities": self.learn_probabilities,
-            "relearn": self.relearn,
-            "steps": self.max_iter,
-            "patience": self.patience,
-            "batch": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "paper": [self.labels_per_rule, self.alpha, self.gamma_0, self.gamma_1, self.lambda_],
-            "seed": seed,
+            "n_rules": None if n_rules == "auto" else int(n_rules),
+            "calibration": default if self.calibration is None else self.calibration,
+            "seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
+            "max_seconds": self.max_seconds,
             "threads": self.n_jobs,
         }
+
+    def _check_recipe(self) -> None:
+        if self.recipe == "thin":
+            raise ArgumentError("the recipe `thin` was removed; use `clauses`, the default")
+        if self.recipe not in ("clauses", "paper"):
+            raise ArgumentError(f"unknown recipe `{self.recipe}`, expected `clauses` or `paper`")
+        if self.recipe == "clauses":
+            given = [name for name in (*_PAPER, "validation_fraction") if getattr(self, name) is not None]
+            other = "paper"
+        else:
+            is_given = {"parsimony": self.parsimony != "predict", "learn_probabilities": self.learn_probabilities}
+            given = [name for name, is_set in is_given.items() if is_set]
+            other = "clauses"
+        if given:
+            raise ArgumentError(f"the setting `{given[0]}` belongs to the recipe `{other}`, not to `{self.recipe}`")
 
     def _observer(self) -> Any:
         if not self.verbose:
             return None
 
-        def observe(n_done: int, size: str, step: int, training: float | None, validation: float | None) -> bool:
-            numbers = f"validation {validation:.4f}" if validation is not None else ""
-            numbers += f", training {training:.4f}" if training is not None else ""
-            print(f"\rcandidate {n_done + 1} ({size}), step {step}: {numbers}\x1b[K", end="", file=sys.stderr, flush=True)
+        def show(text: str) -> bool:
+            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
             return True
 
-        return observe
+        def clauses(phase: str, n_rules: int, n_passes: int, gain: float | None) -> bool:
+            last = "" if gain is None else f", last gain {gain:.1f} nats"
+            return show(f"{phase}: {n_rules} rules after {n_passes} passes{last}")
+
+        def paper(
+            n_done: int, n_rules: int | None, step: int, training: float | None, validation: float | None
+        ) -> bool:
+            numbers = "" if validation is None else f": validation {validation:.4f}"
+            numbers += "" if training is None else f", training {training:.4f}"
+            return show(f"run {n_done + 1} with {n_rules or 0} rules, step {step}{numbers}")
+
+        return paper if self.recipe == "paper" else clauses
 
     def _marginals(self, X: Any) -> list[Numbers]:
         """For each target, rows x categories."""

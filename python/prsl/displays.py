@@ -101,7 +101,8 @@ def _reliability(
 
 @dataclass
 class LearningCurveDisplay:
-    """Learning curve of the likelihood on training and validation set."""
+    """The log-likelihood by the number of learned rules. With the recipe "paper", by the number of steps, on batches and
+    on the validation set."""
 
     learned: Learned
     ax_: Any = field(default=None, repr=False)
@@ -121,14 +122,20 @@ class LearningCurveDisplay:
         return cls(learned).plot(ax)
 
     def plot(self, ax: Any = None) -> LearningCurveDisplay:
-        """Draws both curves, and the likelihoods for comparison."""
+        """Draws the curves, and the log-likelihood without learned rules for comparison."""
         self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
-        steps, training, validation = np.array(self.learned.curve, dtype=np.float64).T
-        self.ax_.plot(steps, training, color=_ORANGE, linewidth=1, alpha=0.7, label="training")
-        self.ax_.plot(steps, validation, color=_BLUE, label="validation")
+        learned = self.learned
+        if learned.recipe == "paper":
+            steps, training, validation = np.array(learned.curve, dtype=np.float64).reshape(-1, 3).T
+            self.ax_.plot(steps, training, color=_ORANGE, linewidth=1, alpha=0.7, label="training")
+            self.ax_.plot(steps, validation, color=_BLUE, label="validation")
+        else:
+            n_rules = np.cumsum([0, *(len(addition.rules) for addition in learned.path)])
+            values = [learned.base_alone, *(addition.log_likelihood for addition in learned.path)]
+            self.ax_.plot(n_rules, values, color=_BLUE, marker=".", label="training")
         self.ax_.axhline(self.learned.base_alone, color=_GRAY, linewidth=1, linestyle=":", label="calibrated beliefs")
-        self.ax_.set(xlabel="step", ylabel="mean joint log-likelihood")
+        self.ax_.set(xlabel="step" if learned.recipe == "paper" else "learned rules", ylabel="mean joint log-likelihood")
         self.ax_.legend(loc="lower right", frameon=False)
         return self
 

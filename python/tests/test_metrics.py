@@ -62,11 +62,13 @@ def test_the_same_as_the_library() -> None:
 
 def test_displays(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
-    stacker = RuleStacker(labels=["a", "b", "c"], max_iter=100, random_state=0, rules="rule 0.9: a <-> b").fit(yes, y)
+    stacker = RuleStacker(labels=["a", "b", "c"], random_state=0, rules="rule 0.9: a <-> b").fit(yes, y)
     reliability = ReliabilityDisplay.from_estimator(stacker, yes, y)
     assert reliability.curves["with rules"][2].sum() == y.size
     curve = LearningCurveDisplay.from_estimator(stacker)
-    assert len(curve.ax_.lines) == 3
+    assert len(curve.ax_.lines) == 2 and len(curve.ax_.lines[0].get_xdata()) == 1 + len(stacker.learned_.path)
+    paper = RuleStacker(recipe="paper", n_rules=2, max_iter=100, random_state=0).fit(yes, y)
+    assert len(LearningCurveDisplay.from_estimator(paper).ax_.lines) == 3
     influence = InfluenceDisplay.from_estimator(stacker, yes, n_rows=5)
     assert len(influence.influences) == min(15, len(stacker.model_.rules))
     assert InfluenceDisplay.from_predictions(stacker.explain(yes, 0)).influences[0][1] >= 0

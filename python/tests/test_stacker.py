@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
+import threading
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from prsl import Model, PrslWarning, RuleStacker, errors
+from prsl import Addition, Model, PrslWarning, RuleStacker, errors
 from prsl.metrics import joint_accuracy
 
-FAST = {"max_iter": 300, "random_state": 0}
+FAST = {"random_state": 0}
+
+
+def yes_no(yes: np.ndarray) -> dict[str, np.ndarray]:
+    """Probabilities of yes of the labels a, b and c."""
+    return dict(zip("abc", yes.T, strict=True))
 
 
 def test_rules_are_found_and_help(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
@@ -20,11 +28,59 @@ def test_rules_are_found_and_help(equal_labels: tuple[np.ndarray, np.ndarray]) -
     stacker = RuleStacker(labels=["left", "right", "other"], **FAST).fit(yes[train], y[train])
     alone = joint_accuracy(y[test], (yes[test] > 0.5).astype(int))
     assert stacker.score(yes[test], y[test]) > alone + 0.1
-    assert stacker.learned_.validation > stacker.learned_.base_alone + 0.2
-    assert stacker.n_iter_ > 0 and len(stacker.learned_.gains) == len(stacker.model_.rules)
+    learned = stacker.learned_
+    assert learned.log_likelihood > learned.base_alone + 0.2 and learned.base_alone > learned.beliefs_alone
+    assert stacker.n_iter_ > 0 and learned.recipe == "clauses" and not learned.interrupted
     found = stacker.predict_mpe(yes[test])
     assert (found[:, 0] == found[:, 1]).mean() > 0.95
     assert stacker.joint_log_likelihood(yes[test], y[test]).mean() > -1.2
+
+
+def test_the_path_and_the_notes_of_rules(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+    yes, y = equal_labels
+    stacker = RuleStacker(labels=["a", "b", "c"], rules=[(0.9, "a -> b")], **FAST)
+    learned = stacker.fit(yes[:400], y[:400], validation=(yes[400:], y[400:])).learned_
+    assert learned.path and all(isinstance(addition, Addition) for addition in learned.path)
+    for addition in learned.path:
+        assert addition.rules and addition.gain > addition.price > 0
+        assert all(isinstance(rule, str) and gain > 0 for rule, gain in addition.runners_up)
+    values = [learned.base_alone, *(addition.log_likelihood for addition in learned.path)]
+    assert (np.diff(values) > 0).all()
+    expert, *others = stacker.model_.rules
+    assert expert.learned is None and all(rule.learned is not None for rule in others)
+    assert learned.gains == [None, *(rule.learned.gain for rule in others)]
+    assert stacker.model_.rules[1].text in [rule for addition in learned.path for rule in addition.rules]
+    mean = stacker.joint_log_likelihood(yes[400:], y[400:]).mean()
+    assert learned.validation == pytest.approx(mean) and learned.n_impossible == 0 and learned.curve == []
+    assert RuleStacker(**FAST).fit(yes, y).learned_.validation is None
+
+
+def test_parsimony_and_the_number_of_rules(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+    yes, y = equal_labels
+
+    def rules(**settings: object) -> int:
+        return len(RuleStacker(**settings, **FAST).fit(yes, y).model_.rules)
+
+    assert rules(n_rules=1) == 1 and rules(parsimony=1e6) == rules(n_rules=0) == 0
+    assert rules(parsimony="explain") == rules(parsimony=1.0) <= rules(parsimony="predict")
+
+
+def test_rows_that_given_rules_exclude(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+    yes, y = equal_labels
+    wrong = y.copy()
+    wrong[:5, 1] = 1 - wrong[:5, 0]
+    stacker = RuleStacker(labels=["a", "b", "c"], rules="rule 1: a <-> b", **FAST)
+    with pytest.warns(PrslWarning, match="exclude the truths of 5 rows"):
+        stacker.fit(yes, wrong)
+    assert stacker.learned_.n_impossible == 5
+
+
+def test_a_time_limit(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
+    yes, y = equal_labels
+    stacker = RuleStacker(max_seconds=0, **FAST).fit(yes, y)
+    assert stacker.learned_.interrupted and stacker.predict(yes).shape == y.shape
+    with pytest.raises(ValueError, match="max_seconds is -1"):
+        RuleStacker(max_seconds=-1).fit(yes, y)
 
 
 def test_beliefs_in_every_form(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
@@ -91,7 +147,11 @@ def test_a_model_as_rules(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
     model = Model.parse("label a\nlabel b\nlabel c\nrule 0.9: a <-> b")
     stacker = RuleStacker(labels=["a", "b", "c"], rules=model, n_rules=0, calibration="none", **FAST).fit(yes, y)
-    assert stacker.model_ == model
+    # Learning only adds priors, which apply to missing beliefs.
+    assert [(rule.text, rule.probability) for rule in stacker.model_.rules] == [("a <-> b", 0.9)]
+    np.testing.assert_allclose(np.stack(stacker.predict_proba(yes))[:, :, 1].T, np.column_stack([
+        model.predict(yes_no(yes))[label][:, 0] for label in "abc"
+    ]))
     with pytest.raises(errors.ArgumentError, match="no label `d`"):
         RuleStacker(labels=["a", "b", "d"], rules=model).fit(yes, y)
 
@@ -109,9 +169,15 @@ def test_the_same_seed_is_the_same_model(equal_labels: tuple[np.ndarray, np.ndar
 def test_partial_fit(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
     stacker = RuleStacker(**FAST).partial_fit(yes[:200], y[:200], classes=[[0, 1]] * 3)
-    before, steps = stacker.score(yes[400:], y[400:]), stacker.n_iter_
+    before, n_iter, rules = stacker.score(yes[400:], y[400:]), stacker.n_iter_, stacker.model_.rules
     stacker.partial_fit(yes[200:400], y[200:400])
-    assert stacker.n_iter_ > steps and stacker.score(yes[400:], y[400:]) >= before - 0.05
+    assert stacker.n_iter_ > n_iter and stacker.score(yes[400:], y[400:]) >= before - 0.05
+    kept = stacker.model_.rules[: len(rules)]
+    assert [(rule.text, rule.probability) for rule in kept] == [(rule.text, rule.probability) for rule in rules]
+    capped = RuleStacker(n_rules=1, **FAST).partial_fit(yes[:200], y[:200]).partial_fit(yes[200:], y[200:])
+    assert len(capped.model_.rules) == 1
+    with pytest.raises(ValueError, match="cannot continue"):
+        RuleStacker(recipe="paper", n_rules=1, max_iter=20).partial_fit(yes, y).partial_fit(yes, y)
 
 
 def test_top_assignments_and_joint_decisions(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
@@ -135,10 +201,25 @@ def test_impossible_rows_cause_a_warning(equal_labels: tuple[np.ndarray, np.ndar
 
 def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
-    stacker = RuleStacker(recipe="paper", n_rules=4, calibration="platt", labels_per_rule=2, learning_rate=0.02, **FAST)
+    constants = {"betas": (0.8, 0.99), "clip": 1e-4, "probability": 0.99, "epsilon": 1e-3, "alpha": 10.0, "lambda_": 0.9}
+    settings = {"recipe": "paper", "n_rules": 4, "calibration": "platt", "learning_rate": 0.02, "max_iter": 300}
+    stacker = RuleStacker(labels_per_rule=2, **settings, **constants, **FAST)
     stacker.fit(yes[:400], y[:400], validation=(yes[400:], y[400:]))
-    assert all(len(rule.labels) <= 2 for rule in stacker.model_.rules)
-    assert stacker.learned_.validation >= stacker.learned_.base_alone - 1e-9
+    learned = stacker.learned_
+    assert all(len(rule.labels) <= 2 and rule.probability == 0.99 for rule in stacker.model_.rules)
+    assert learned.recipe == "paper" and learned.path == [] and stacker.n_iter_ == learned.curve[-1][0] <= 300
+    assert learned.log_likelihood == learned.validation >= learned.base_alone - 1e-9
+    assert learned.gains == [None] * len(stacker.model_.rules)
+    literal = RuleStacker(recipe="paper", n_rules=2, max_iter=40, literal=True, validation_fraction=0.2, **FAST).fit(yes, y)
+    assert literal.learned_.curve[-1][0] == 40 and literal.model_.labels[0].calibrator is None
+    none = RuleStacker(recipe="paper", n_rules=0, max_iter=20, **FAST).fit(yes, y)
+    assert none.model_.rules == [] and none.predict(yes).shape == y.shape
+
+
+PAPER = (
+    *("max_iter", "patience", "batch_size", "learning_rate", "betas", "clip", "probability", "epsilon", "alpha"),
+    *("labels_per_rule", "gamma_0", "gamma_1", "lambda_", "gradients", "literal"),
+)
 
 
 @pytest.mark.parametrize(
@@ -146,9 +227,21 @@ def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None
     [
         ({"recipe": "magic"}, "unknown recipe `magic`"),
         ({"calibration": "magic"}, "unknown calibration `magic`"),
-        ({"gradients": "magic"}, "unknown gradients"),
+        ({"recipe": "paper", "gradients": "magic"}, "unknown gradients"),
         ({"n_rules": -1}, "n_rules is -1"),
-        ({"validation_fraction": 2.0}, "validation_fraction"),
+        ({"parsimony": "magic"}, "unknown parsimony `magic`"),
+        ({"parsimony": -1.0}, "parsimony is -1"),
+        ({"recipe": "paper", "validation_fraction": 2.0}, "validation_fraction is 2.0"),
+        ({"recipe": "paper", "calibration": "joint"}, "does not calibrate jointly"),
+        ({"recipe": "paper", "probability": 2.0}, "probability"),
+        ({"recipe": "paper", "parsimony": "explain"}, "`parsimony` belongs to the recipe `clauses`"),
+        ({"recipe": "paper", "learn_probabilities": True}, "`learn_probabilities` belongs to the recipe `clauses`"),
+        ({"validation_fraction": 0.1}, "`validation_fraction` belongs to the recipe `paper`"),
+        *(({name: 1}, f"`{name}` belongs to the recipe `paper`") for name in PAPER),
+        ({"recipe": "thin"}, "recipe `thin` was removed; use `clauses`"),
+        ({"width": 2}, "`width` was removed.*`parsimony` or `n_rules`"),
+        ({"wide": 0}, "`wide` was removed.*`parsimony` or `n_rules`"),
+        ({"relearn": True}, "`relearn` was removed.*`learn_probabilities=True`"),
         ({"labels": ["a"]}, "1 names for 3 labels"),
         ({"rules": "rule 0.9: nobody"}, "nobody"),
     ],
@@ -156,6 +249,11 @@ def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None
 def test_errors(equal_labels: tuple[np.ndarray, np.ndarray], settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RuleStacker(**settings).fit(*equal_labels)
+
+
+def test_an_unknown_setting() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'widht'"):
+        RuleStacker(widht=2)
 
 
 def test_mismatched_beliefs_and_truths(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
@@ -172,18 +270,53 @@ def test_mismatched_beliefs_and_truths(equal_labels: tuple[np.ndarray, np.ndarra
         RuleStacker(**FAST).fit(yes, y).joint_log_likelihood(yes, y + 5)
 
 
-def test_interrupts_reach_the_user(equal_labels: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+RECIPES = [{"recipe": "clauses"}, {"recipe": "paper", "n_rules": 4, "max_iter": 10**9, "patience": 10**9}]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+@pytest.mark.parametrize("recipe", RECIPES, ids=["clauses", "paper"])
+def test_interrupts_by_an_observer_reach_the_user(
+    equal_labels: tuple[np.ndarray, np.ndarray],
+    monkeypatch: pytest.MonkeyPatch,
+    recipe: dict[str, object],
+    n_jobs: int | None,
+) -> None:
     def interrupt(*_: object) -> bool:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(RuleStacker, "_observer", lambda self: interrupt)
     with pytest.raises(KeyboardInterrupt):
-        RuleStacker(**FAST).fit(*equal_labels)
+        RuleStacker(n_jobs=n_jobs, **recipe, **FAST).fit(*equal_labels)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("recipe", RECIPES, ids=["clauses", "paper"])
+def test_signals_reach_the_user(recipe: dict[str, object], n_jobs: int | None) -> None:
+    rng = np.random.default_rng(9)
+    truth = rng.integers(0, 2, (4000, 4))
+    y = np.column_stack([truth, truth, truth ^ truth[:, [1, 2, 3, 0]], rng.integers(0, 2, (4000, 2))])
+    yes = np.clip(0.5 + 0.2 * (y - 0.5) + 0.1 * rng.normal(size=y.shape), 0.02, 0.98)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        try:
+            # Without the signal this takes several times longer.
+            RuleStacker(n_jobs=n_jobs, max_seconds=60, **recipe, **FAST).fit(yes, y)
+        finally:
+            timer.cancel()
+
+
+def test_an_observer_can_stop(equal_labels: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RuleStacker, "_observer", lambda self: lambda *_: False)
+    stacker = RuleStacker(recipe="paper", max_iter=100_000, patience=100_000, **FAST).fit(*equal_labels)
+    assert stacker.learned_.interrupted
 
 
 def test_progress_is_shown(equal_labels: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]) -> None:
-    RuleStacker(verbose=1, max_iter=40, random_state=0).fit(*equal_labels)
-    assert "validation" in capsys.readouterr().err
+    RuleStacker(verbose=1, **FAST).fit(*equal_labels)
+    assert "passes" in capsys.readouterr().err
+    RuleStacker(recipe="paper", verbose=1, n_rules=3, max_iter=40, **FAST).fit(*equal_labels)
+    assert "run 1 with" in capsys.readouterr().err
 
 
 def test_a_label_that_never_occurs_is_kept(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:

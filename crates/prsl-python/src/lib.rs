@@ -21,7 +21,7 @@ mod _prsl {
     #[pymodule_export]
     use super::data::read_mulan;
     #[pymodule_export]
-    use super::learn::{calibrate, learn};
+    use super::learn::{calibrate, learn, learn_paper};
     #[pymodule_export]
     use super::model::{Combination, Finding, Label, Model, ModelBuilder, Rule};
     #[pymodule_export]
