@@ -1,7 +1,8 @@
 //! Figures about a model and its answers, as SVG.
 
 use anyhow::Result;
-use prsl::learn::Look;
+use prsl::learn::Addition;
+use prsl::learn::paper::Evaluation as StepEvaluation;
 use prsl::metrics::{Average, Evaluation, RuleEffects};
 use prsl::{BeliefMatrix, Limits, Model, RuleId, Truth};
 use prsl_plot::{Bar, BarChart, LearningCurve, ReliabilityDiagram, RuleGraph, Series};
@@ -24,10 +25,30 @@ pub fn reliability(evaluations: &[(&str, &Evaluation)]) -> String {
     ReliabilityDiagram { title: "Reliability of the probabilities".to_owned(), series }.to_svg()
 }
 
-/// The learning curve of the log-likelihood.
-pub fn learning(curve: &[Look]) -> String {
-    let training = curve.iter().filter_map(|look| Some((look.step as f64, look.training?)));
-    let validation = curve.iter().map(|look| (look.step as f64, look.validation));
+/// The log-likelihood of the training set after each addition of rules.
+pub fn additions(base_alone: f64, path: &[Addition]) -> String {
+    let mut n_rules = 0;
+    let after = path.iter().map(|addition| {
+        n_rules += addition.rules.len();
+        (n_rules as f64, addition.log_likelihood)
+    });
+    LearningCurve {
+        title: "Learning".to_owned(),
+        x_label: "learned rules".to_owned(),
+        y_label: "mean joint log-likelihood".to_owned(),
+        series: vec![Series {
+            name: "training rows".to_owned(),
+            points: [(0.0, base_alone)].into_iter().chain(after).collect(),
+        }],
+        best: None,
+    }
+    .to_svg()
+}
+
+/// The log-likelihood at each evaluation of the paper's recipe.
+pub fn steps(curve: &[StepEvaluation]) -> String {
+    let training = curve.iter().filter_map(|at| Some((at.step as f64, at.training?)));
+    let validation = curve.iter().map(|at| (at.step as f64, at.validation));
     let best = curve.iter().max_by(|a, b| a.validation.total_cmp(&b.validation).then(b.step.cmp(&a.step)));
     LearningCurve {
         title: "Learning".to_owned(),
@@ -37,7 +58,7 @@ pub fn learning(curve: &[Look]) -> String {
             Series { name: "training rows".to_owned(), points: training.collect() },
             Series { name: "validation rows".to_owned(), points: validation.collect() },
         ],
-        best: best.map(|look| look.step as f64),
+        best: best.map(|at| at.step as f64),
     }
     .to_svg()
 }

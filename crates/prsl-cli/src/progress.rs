@@ -77,6 +77,39 @@ impl StepBar {
     }
 }
 
+/// A spinner for work of unknown length. It turns while the library computes.
+pub struct Spinner {
+    bar: Option<ProgressBar>,
+}
+
+impl Spinner {
+    /// Shown from the start, if standard error is a terminal.
+    pub fn new(what: &str) -> Spinner {
+        if !io::stderr().is_terminal() {
+            return Spinner { bar: None };
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        let style = ProgressStyle::with_template("  {spinner:.cyan} {msg} ({elapsed}) ");
+        let bar = bar.with_style(style.expect("the template is well formed")).with_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Spinner { bar: Some(bar) }
+    }
+
+    /// Says what is being done.
+    pub fn tell(&self, what: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(what);
+        }
+    }
+
+    /// Removes the spinner.
+    pub fn finish(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 fn new_bar(with_length: bool, start: Instant) -> ProgressBar {
     let target = ProgressDrawTarget::stderr_with_hz(10);
     let (bar, template) = if with_length {

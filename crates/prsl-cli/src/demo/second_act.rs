@@ -4,14 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use prsl::learn::{Examples, Learned, Learner, Size};
+use prsl::learn::{Examples, Learned, Learner};
 use prsl::metrics::{Evaluation, Metric};
-use prsl::{Assignment, BeliefMatrix, Evidence, LabelId, Model, RuleId, Truth};
+use prsl::{BeliefMatrix, LabelId, Model, RuleId, Truth};
 
 use crate::arguments::TableOptions;
 use crate::calibrate;
 use crate::labeled::{self, Rows};
-use crate::learn::VALID_FRACTION;
 use crate::model::ModelFile;
 use crate::progress::grouped;
 use crate::style::{self, shell, styled};
@@ -29,7 +28,7 @@ const MISSING: f64 = 0.2;
 /// Seeds of the rows and of their missing truths.
 const SEEDS: [u64; 2] = [301, 302];
 /// Number of rules shown.
-const SHOWN: usize = 4;
+const SHOWN: usize = 6;
 /// Position of the activity among the labels.
 const ACTIVITY: usize = 0;
 
@@ -60,11 +59,11 @@ impl<'a> SecondAct<'a> {
         )?;
         let (activities, missing) = (frequencies(&base, &truths), share_missing(&truths));
         let examples = Examples::new(beliefs, truths)?;
-        let learned = learn(&learner(), &base, &examples)?;
+        let learned = learner().learn(&base, &examples)?;
         files.write(&[(&files.learned, calibrate::text(&learned.model, &files.learned).as_bytes())])?;
 
-        let only_calibrated = Learner { sizes: vec![Size::NOTHING], ..learner() };
-        let calibrated = learn(&only_calibrated, &base, &examples)?.model;
+        let only_calibrated = Learner { max_rules: Some(0), ..learner() };
+        let calibrated = only_calibrated.learn(&base, &examples)?.model;
         let scores = [
             ("the sensors alone", &base.without_rules()?),
             ("with the three rules", &base),
@@ -106,24 +105,34 @@ impl<'a> SecondAct<'a> {
         let (base, output) = (shell(&self.files.model), shell(&self.files.learned));
         let rest = format!("    --base {base} --no-typical -o {output}");
         writeln!(text, "{}\n{}", prompt(&command), styled(style::STRONG, rest))?;
-        let heading = "gain    learned rules, by their gain in log-likelihood on the validation set";
+        let heading = "gain    learned rules, by their gain in log-likelihood, in nats";
         writeln!(text, "  {}", styled(style::FAINT, heading))?;
         let model = &self.learned.model;
-        let found = model.rule_ids().skip(self.base.rules().len()).zip(&self.learned.gains);
-        for (rule, gain) in found.take(SHOWN) {
-            let mut lines = wrapped(&format!("noisy_or {}", self.rule_text(rule))).into_iter();
-            let first = lines.next().unwrap_or_default();
-            writeln!(text, "  {}  {first}", styled(style::GOOD, format!("{gain:+.3}")))?;
-            lines.try_for_each(|line| writeln!(text, "            {line}"))?;
-            writeln!(text, "          {}", styled(style::FAINT, reading(model, rule)))?;
+        let rules = self.rules();
+        for &(rule, gain) in rules.iter().take(SHOWN) {
+            writeln!(
+                text,
+                "  {:<6}  {}",
+                styled(style::GOOD, format!("{gain:<6.1}")),
+                rule_line(model, rule)
+            )?;
+            writeln!(text, "          {}", styled(style::FAINT, model.rule_sentence(rule)))?;
+        }
+        if rules.len() > SHOWN {
+            writeln!(text, "          and {} more", rules.len() - SHOWN)?;
         }
         writeln!(text)?;
         Ok(())
     }
 
-    fn rule_text(&self, rule: RuleId) -> String {
+    /// The learned rules with their gains, the largest first.
+    fn rules(&self) -> Vec<(RuleId, f64)> {
         let model = &self.learned.model;
-        format!("{}: {}", model.rule(rule).probability(), model.rule_text(rule))
+        let gain = |rule: RuleId| model.rule(rule).learned().map_or(0.0, |note| note.gain);
+        let mut rules: Vec<(RuleId, f64)> =
+            model.rule_ids().skip(self.learned.n_kept).map(|rule| (rule, gain(rule))).collect();
+        rules.sort_by(|a, b| b.1.total_cmp(&a.1));
+        rules
     }
 
     fn show_gains(&self, text: &mut String) -> Result<()> {
@@ -210,12 +219,6 @@ fn learner() -> Learner {
     Learner { typical: false, ..Learner::default() }
 }
 
-/// Learns as `prsl learn` does.
-fn learn(learner: &Learner, base: &Model, examples: &Examples) -> Result<Learned> {
-    let (train, valid) = examples.split(VALID_FRACTION, learner.seed);
-    Ok(learner.learn(base, &train, &valid)?)
-}
-
 fn share_missing(truths: &[Truth]) -> f64 {
     let n_cells: usize = truths.iter().map(Truth::n_labels).sum();
     let n_known: usize = truths.iter().map(Truth::n_known).sum();
@@ -230,52 +233,13 @@ fn frequencies(model: &Model, truths: &[Truth]) -> Vec<f64> {
     counts.into_iter().map(|count| f64::from(count) / f64::from(sum)).collect()
 }
 
-/// The least and the most favored assignment of a rule, with the ratio of their weights.
-fn reading(model: &Model, rule: RuleId) -> String {
-    let weight = |assignment: &[usize]| model.rule(rule).weight(&Assignment::from_indices(assignment));
-    let mut assignments = possible_assignments(model);
-    assignments.sort_by(|a, b| weight(a).total_cmp(&weight(b)));
-    let (Some(rarest), Some(favorite)) = (assignments.first(), assignments.last()) else {
-        return String::new();
-    };
-    format!(
-        "makes {} {:.0} times rarer than {}",
-        named(model, rarest),
-        weight(favorite) / weight(rarest),
-        named(model, favorite)
-    )
-}
-
-/// The assignments that no rule excludes.
-fn possible_assignments(model: &Model) -> Vec<Vec<usize>> {
-    let mut assignments = vec![Vec::new()];
-    for label in model.labels() {
-        let extended =
-            |begun: Vec<usize>| (0..label.n_categories()).map(move |next| [&begun[..], &[next]].concat());
-        assignments = assignments.into_iter().flat_map(extended).collect();
-    }
-    let row = model.row(&Evidence::new()).expect("no evidence is fine");
-    assignments.retain(|assignment| {
-        model.log_weight(&row, &Assignment::from_indices(&assignment[..])) > f64::NEG_INFINITY
-    });
-    assignments
+/// `rule 0.94: overhead -> standing`.
+fn rule_line(model: &Model, rule: RuleId) -> String {
+    format!("rule {}: {}", model.rule(rule).probability(), model.rule_text(rule))
 }
 
 /// `overhead, standing, high`.
 pub fn named(model: &Model, assignment: &[usize]) -> String {
     let names = model.labels().iter().zip(assignment).map(|(label, &at)| label.categories()[at].as_str());
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// The parts of a long list in lines that fit.
-fn wrapped(list: &str) -> Vec<String> {
-    const WIDTH: usize = 84;
-    let mut lines = vec![String::new()];
-    for part in list.split_inclusive(", ") {
-        if lines.last().is_some_and(|line| line.len() + part.trim_end().len() > WIDTH) {
-            lines.push(String::new());
-        }
-        lines.last_mut().expect("there is one").push_str(part);
-    }
-    lines.into_iter().map(|line| line.trim_end().to_owned()).collect()
 }

@@ -3,70 +3,38 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use prsl::Model;
-use prsl::calibrate::Calibrator;
-use prsl::learn::{Calibrating, Examples, Learned};
-
-use super::Arguments;
-use crate::progress::counted;
+use super::{Arguments, Learning, Outcome};
+use crate::progress::{counted, grouped};
 use crate::style::{self, styled};
 use crate::{output, report};
 
+/// Maximum number of rules shown; the others are only counted.
+const RULES: usize = 20;
+
 impl Arguments {
-    /// The sizes of data and model, the log-likelihoods, and the rules with the largest gain.
-    pub(super) fn summary(
-        &self,
-        base: &Model,
-        learned: &Learned,
-        [train, valid]: [&Examples; 2],
-        time: Duration,
-    ) -> String {
+    /// The sizes of data and model, the log-likelihoods, and the rules.
+    pub(super) fn summary(&self, outcome: &Outcome<'_>, duration: Duration) -> String {
         let mut text = String::new();
-        let n_rules = learned.gains.len();
-        let needs_none = self.learner().calibrate == Calibrating::Joint && !learned.calibrated;
+        let validated = match (&outcome.learning, outcome.valid) {
+            (Learning::Paper(_), Some(valid)) => {
+                format!(", validated on {},", grouped(valid.n_rows() as u64))
+            }
+            _ => String::new(),
+        };
         let _ = writeln!(
             text,
-            "{} from {}, validated on {}, in {:.1} s: {}, {}; size before pruning: {}{}",
+            "{} from {}{validated} in {:.1} s: {}",
             styled(style::NOTE, "learned"),
-            counted(train.n_rows() as u64, "row"),
-            valid.n_rows(),
-            time.as_secs_f64(),
-            counted(n_rules as u64, "rule"),
-            counted(learned.model.typical().len() as u64, "typical combination"),
-            learned.size,
-            if needs_none { "; validation was better without calibrators" } else { "" },
+            counted(outcome.train.n_rows() as u64, "row"),
+            duration.as_secs_f64(),
+            outcome.sizes(),
         );
-        if learned.is_stopped {
+        if outcome.learning.is_stopped() {
             let stopped = styled(style::WARNING, "stopped");
-            let _ = writeln!(
-                text,
-                "{stopped} before all candidates were tried, as requested: this is the best model so far"
-            );
+            let _ = writeln!(text, "{stopped} early, as requested: this is the best model so far");
         }
-        let _ = writeln!(text, "\n  mean joint log-likelihood of the validation rows");
-        let mut line = |what: &str, value: f64| {
-            let _ = writeln!(text, "    {what:<34} {value:>9.4}");
-        };
-        line("beliefs alone", learned.beliefs_alone);
-        let is_raw = self.learner().calibrate == Calibrating::Given
-            && base.labels().iter().all(|label| *label.calibrator() == Calibrator::Identity);
-        match (is_raw, base.rules().is_empty()) {
-            (true, true) => {}
-            (true, false) => line("with your rules", learned.base_alone),
-            (false, true) => line("calibrated beliefs", learned.base_alone),
-            (false, false) => line("calibrated beliefs, your rules", learned.base_alone),
-        }
-        line("learned", learned.validation_before_rounding);
-        line("learned, rounded as written", learned.validation);
-        if n_rules > 0 {
-            let _ = writeln!(text, "\n  rules with the largest gain there");
-            let first = learned.model.rules().len() - n_rules;
-            for (rule, gain) in learned.model.rule_ids().skip(first).zip(&learned.gains).take(10) {
-                let _ = writeln!(text, "    {gain:>+8.4}  {}", learned.model.rule_sentence(rule));
-                let _ =
-                    writeln!(text, "              {}", styled(style::FAINT, learned.model.rule_text(rule)));
-            }
-        }
+        text.push_str(&likelihoods(outcome));
+        text.push_str(&rules(outcome));
         let _ = write!(text, "\nwritten to {}", output::name(&self.output));
         if let Some(folder) = &self.report {
             let _ = write!(text, ", with a report in {}", folder.join(report::PAGE).display());
@@ -74,4 +42,46 @@ impl Arguments {
         text.push('\n');
         text
     }
+}
+
+/// A table with columns for the training and the validation set, and the cross-validation.
+fn likelihoods(outcome: &Outcome<'_>) -> String {
+    let lines = outcome.likelihoods();
+    let has_training = lines.iter().any(|line| line.training.is_some());
+    let has_validation = lines.iter().any(|line| line.validation.is_some());
+    let column = |is_shown: bool, text: String| if is_shown { format!(" {text:>11}") } else { String::new() };
+    let row = |name: &str, training: String, validation: String| {
+        let (training, validation) = (column(has_training, training), column(has_validation, validation));
+        format!("  {name:<32}{training}{validation}\n")
+    };
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+    let heading = row("mean joint log-likelihood", "training".to_owned(), "validation".to_owned());
+    let mut text = format!("\n{}", styled(style::FAINT, heading.trim_end_matches('\n'))) + "\n";
+    for line in &lines {
+        text.push_str(&row(line.name, number(line.training), number(line.validation)));
+    }
+    if let Some(sentence) = outcome.validated.sentence() {
+        let _ = writeln!(text, "  {sentence}");
+    }
+    text
+}
+
+/// The learned rules as sentences, those of the largest gain first.
+fn rules(outcome: &Outcome<'_>) -> String {
+    let rules = outcome.learned();
+    if rules.is_empty() {
+        return String::new();
+    }
+    let has_gains = matches!(outcome.learning, Learning::Clauses(_));
+    let heading = if has_gains { "gain  learned rules, in nats" } else { "learned rules" };
+    let indent = if has_gains { "    " } else { "" };
+    let mut text = format!("\n  {indent}{}\n", styled(style::FAINT, heading));
+    for &rule in rules.iter().take(RULES) {
+        let gain = if has_gains { format!("{:>8.1}  ", outcome.gain(rule)) } else { String::new() };
+        let _ = writeln!(text, "  {gain}{}", outcome.model().rule_sentence(rule));
+    }
+    if let Some(left) = rules.len().checked_sub(RULES).filter(|left| *left > 0) {
+        let _ = writeln!(text, "  and {} more in the model", grouped(left as u64));
+    }
+    text
 }

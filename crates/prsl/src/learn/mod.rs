@@ -19,10 +19,14 @@
 //! | `induction` | the loop that adds rules |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
+//! | `cross_validation` | scores on rows that were not learned from |
+//! | `contradictions` | expert rules that the rows contradict |
 //! | [`paper`] | the recipe of the paper: noisy-or rules by ADAM |
 
 mod candidates;
 mod combinations;
+mod contradictions;
+mod cross_validation;
 mod data;
 mod examples;
 mod feature;
@@ -38,5 +42,7 @@ mod priors;
 mod tests;
 mod watch;
 
+pub use contradictions::{Contradiction, contradictions};
+pub use cross_validation::{CrossValidation, Estimate, Fold};
 pub use examples::Examples;
 pub use learner::{Addition, Calibrating, Learned, Learner, Phase, Progress};

@@ -1,0 +1,69 @@
+//! The rows to learn from, and the labels of a new model.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use prsl::learn::Examples;
+use prsl::{Label, Model};
+use prsl_data::TableReader;
+
+use super::Arguments;
+use super::settings::{Recipe, VALID_FRACTION};
+use crate::labeled;
+
+impl Arguments {
+    /// The training set and the validation set. The paper's recipe always has the latter.
+    pub(super) fn examples(&self, base: &Model) -> Result<(Examples, Option<Examples>)> {
+        let all = self.read(base, &self.beliefs, &self.truth)?;
+        match (&self.valid_beliefs, &self.valid_truth) {
+            (Some(beliefs), Some(truth)) => Ok((all, Some(self.read(base, beliefs, truth)?))),
+            _ if self.recipe == Recipe::Paper => {
+                let (train, valid) =
+                    all.split(self.paper.valid_fraction.unwrap_or(VALID_FRACTION), self.seed);
+                Ok((train, Some(valid)))
+            }
+            _ => Ok((all, None)),
+        }
+    }
+
+    fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
+        let rows = labeled::read_raw(base, [beliefs, truth], &self.tables, self.weights.as_deref())?;
+        let examples = Examples::new(rows.beliefs, rows.truths)?;
+        Ok(match rows.weights {
+            Some(weights) => {
+                examples.with_weights(weights).with_context(|| format!("`{}`", truth.display()))?
+            }
+            None => examples,
+        })
+    }
+}
+
+/// The labels named by the columns of a table of beliefs.
+pub(super) fn new_model(beliefs: &Path) -> Result<Model> {
+    if beliefs == Path::new("-") {
+        bail!(
+            "a new model takes its labels from BELIEFS, which then has to be a file, not `-`; or name a model with --base"
+        );
+    }
+    let table = TableReader::open(beliefs)?;
+    let mut labels: Vec<(String, Vec<String>)> = Vec::new();
+    for column in table.columns() {
+        let (name, category) = match column.split_once('=') {
+            Some((name, category)) => (name.trim(), Some(category.trim().to_owned())),
+            None => (column.trim(), None),
+        };
+        let at = labels.iter().position(|(label, _)| label == name).unwrap_or_else(|| {
+            labels.push((name.to_owned(), Vec::new()));
+            labels.len() - 1
+        });
+        labels[at].1.extend(category);
+    }
+    let label = |(name, categories): (String, Vec<String>)| match &categories[..] {
+        [] => Label::binary(name),
+        [yes] if yes == prsl::model::YES => Label::binary(name),
+        _ => Label::new(name, categories),
+    };
+    let builder =
+        labels.into_iter().map(label).fold(Model::builder(), |builder, label| builder.add_label(label));
+    builder.build().with_context(|| format!("the columns of `{}` are no labels", beliefs.display()))
+}
