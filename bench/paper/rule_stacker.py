@@ -43,10 +43,13 @@ class Stacker:
         self.stacker: Any = RuleStacker(recipe=recipe, calibration=calibration, random_state=seed, n_jobs=1)
 
     def fit(self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray]) -> str:
-        """Learn rules from the training rows, and return the size that was selected on the validation rows."""
+        """Learn rules, and return their number. The default recipe learns from all rows, the paper's validates."""
         val_beliefs, val_truths = validation
-        self.stacker.fit(pairs(beliefs), truths, validation=(pairs(val_beliefs), val_truths))
-        return str(self.stacker.learned_.size)
+        if self.stacker.recipe == "paper":
+            self.stacker.fit(pairs(beliefs), truths, validation=(pairs(val_beliefs), val_truths))
+        else:
+            self.stacker.fit(pairs(np.vstack([beliefs, val_beliefs])), np.vstack([truths, val_truths]))
+        return f"{len(self.stacker.learned_.model.rules)} rules"
 
     def predict(self, beliefs: np.ndarray, truths: np.ndarray) -> Prediction:
         """Marginals, joint mode and the log-likelihood of the true label sets."""

@@ -14,7 +14,7 @@ class Prsl(Method):
     """prsl at its defaults."""
 
     key, title, paper_row = "prsl", "prsl", "pRSL"
-    recipe, calibration = "thin", "joint"
+    recipe, calibration = "clauses", "joint"
 
     def settings(self) -> dict[str, Any]:
         return {"recipe": self.recipe, "calibration": self.calibration}

@@ -58,6 +58,16 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
 }
 
+impl State {
+    /// Removes a rule, which is not tried again. `n_fixed` parameters are not weights of learned rules.
+    pub(crate) fn remove(&mut self, place: usize, n_fixed: usize) {
+        self.tried.insert(self.features.remove(place));
+        self.broken.remove(place);
+        self.parameters.remove(n_fixed + place);
+        self.memory.clear();
+    }
+}
+
 /// Rules that were added together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Step {
@@ -215,15 +225,9 @@ impl Induction<'_> {
         if kept.len() == state.features.len() {
             return false;
         }
-        for at in (0..state.features.len()).filter(|at| !kept.contains(at)) {
-            state.tried.insert(state.features[at].clone());
+        for at in (0..state.features.len()).rev().filter(|at| !kept.contains(at)) {
+            state.remove(at, n_fixed);
         }
-        state.features = kept.iter().map(|&at| state.features[at].clone()).collect();
-        state.broken = kept.iter().map(|&at| state.broken[at]).collect();
-        let weights: Vec<f64> = kept.iter().map(|&at| state.parameters[n_fixed + at]).collect();
-        state.parameters.truncate(n_fixed);
-        state.parameters.extend(weights);
-        state.memory.clear();
         true
     }
 

@@ -243,7 +243,7 @@ impl Learner {
         Ok(Learned {
             n_kept: base.rules().len(),
             path: state.path.iter().map(|step| addition(&problem, step, total)).collect(),
-            beliefs_alone: problem.independent_point(&problem.data.identity()).log_likelihood / total,
+            beliefs_alone: problem.independent_point(&[problem.data.identity(), problem.free_weights()].concat()).log_likelihood / total,
             base_alone: base_alone / total,
             log_likelihood: (point.log_likelihood + found.gain) / total,
             n_impossible,
@@ -334,6 +334,10 @@ impl Learner {
             run.progress.state = Some(state.clone());
             run.goes_on();
             (compiled, pays) = induction.pass(&mut state, compiled, &mut || run.goes_on())?;
+            // Removed rules make room for others, but are not tried again. So this ends.
+            if !pays && !run.is_over && induction.prune(&mut state, &mut compiled, &mut || run.goes_on())? {
+                (pays, state.n_failures) = (true, 0);
+            }
         }
         run.progress.state = Some(state);
         Ok((point.log_likelihood, compiled))
