@@ -32,7 +32,8 @@ impl<'a> Camera<'a> {
             Way::new("camera, learned rules", model, seen, truth)?,
             Way::new("no camera, no rules", &unplugged(&model.without_rules()?)?, unseen, truth)?,
             Way::new("no camera, three rules", &unplugged(&second.base)?, unseen, truth)?,
-            Way::new("no camera, learned rules", &unplugged(model)?, unseen, truth)?,
+            // The learned model has a prior of its own, which goes with its rules.
+            Way::new("no camera, learned rules", &model.edit().unplug("activity").build()?, unseen, truth)?,
         ];
         let (_, truths) = read(model, seen, truth)?;
         Ok(Camera { model, truths, ways })
@@ -44,14 +45,17 @@ impl<'a> Camera<'a> {
         writeln!(text, "{}\n", styled(style::STRONG, "The camera breaks"))?;
         writeln!(
             text,
-            "Nothing is trained again. The camera is removed, and its belief is replaced by the frequency of"
+            "Nothing is trained again. The camera is removed. The rules infer the activity from the beliefs"
         )?;
         writeln!(
             text,
-            "each activity. The rules infer the activity from the beliefs about feet and hands:\n"
+            "about feet and hands. The learned model has a prior for the activity, which replaces the camera's"
         )?;
-        let unplug = styled(style::NOTE, ".unplug(\"activity\").prior(\"activity\", frequencies)");
-        writeln!(text, "  model.edit(){unplug}.build()?\n")?;
+        writeln!(text, "belief. The other models take the frequency of each activity:\n")?;
+        let unplug = styled(style::NOTE, ".unplug(\"activity\")");
+        let prior = styled(style::NOTE, ".prior(\"activity\", frequencies)");
+        writeln!(text, "  learned.edit(){unplug}.build()?")?;
+        writeln!(text, "  warehouse.edit(){unplug}{prior}.build()?\n")?;
         self.show_ways(&mut text)?;
         Ok(text)
     }

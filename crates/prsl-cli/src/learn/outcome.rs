@@ -197,7 +197,7 @@ impl Outcome<'_> {
         let models = [Some((ALONE, &raw)), base, Some((LEARNED, self.model()))];
         let rows = self.evaluated();
         let score = |(name, model): (&'static str, &Model)| {
-            let beliefs = rows.beliefs().calibrated_by(model)?;
+            let beliefs = rows.beliefs_for(model)?;
             Ok((name, Scorer::score(model, &beliefs, rows.truths(), limits)?))
         };
         self.evaluations = models.into_iter().flatten().map(score).collect::<Result<_>>()?;

@@ -13,6 +13,9 @@ use crate::style::{self, styled};
 /// Maximum length of a rule in a warning, in characters.
 const RULE_LENGTH: usize = 200;
 
+/// Maximum number of failed expectations shown; the others are only counted.
+const EXPECTATIONS: usize = 3;
+
 /// Prints a warning.
 pub(super) fn warn(message: &str) {
     output::complain(&format!("{}: {message}\n", styled(style::WARNING, "warning")));
@@ -38,11 +41,16 @@ pub(super) fn after(learning: &Learning, limits: Limits) -> Result<()> {
         return Ok(());
     }
     let document = Document::of_model(learning.model())?;
-    for finding in lint::check_within(&document, limits) {
-        if finding.code == "failed-expectation" {
-            let text = &document.source()[finding.span.clone()];
-            warn(&format!("`{text}` fails in the learned model: {}", finding.message));
-        }
+    let findings = lint::check_within(&document, limits);
+    let failed: Vec<_> = findings.iter().filter(|finding| finding.code == "failed-expectation").collect();
+    for finding in failed.iter().take(EXPECTATIONS) {
+        let text = &document.source()[finding.span.clone()];
+        warn(&format!("`{text}` fails in the learned model: {}", finding.message));
+    }
+    if let Some(left) = failed.len().checked_sub(EXPECTATIONS).filter(|left| *left > 0) {
+        let lines = counted(left as u64, "other `expect` line");
+        let fail = if left == 1 { "fails" } else { "fail" };
+        warn(&format!("{lines} {fail} in the learned model; `prsl check` shows all"));
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ mod files;
 mod fmt;
 mod help;
 mod learn;
+mod learn_options;
+mod learn_report;
 mod memory;
 mod pipes;
 mod plot;

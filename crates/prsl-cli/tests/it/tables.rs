@@ -58,7 +58,7 @@ fn listed_codes_are_missing_in_every_command() {
         "explain m.prsl b.csv --row 3",
         "evaluate m.prsl b.csv t.csv",
         "calibrate m.prsl b.csv t.csv -o out",
-        "learn b.csv t.csv --steps 20 --rules 1 -o out",
+        "learn b.csv t.csv --cv 0 -o out",
         "plot m.prsl b.csv t.csv --what reliability -o out",
         "plot m.prsl b.csv --what influence -o out",
     ] {
@@ -87,7 +87,7 @@ fn huge_weights_gave_nan_and_zero_weights_were_accepted() {
         ("zero.csv", &truth("0").replace(",1\n", ",0\n")),
         ("large.csv", &truth("1e15")),
     ]);
-    let learn = |truth: &str| folder.prsl(&format!("learn b.csv {truth} --weights w --steps 40 -o out.prsl"));
+    let learn = |truth: &str| folder.prsl(&format!("learn b.csv {truth} --weights w --cv 0 -o out.prsl"));
     told("huge_weights", &learn("huge.csv"));
     told("zero_weights", &learn("zero.csv"));
     let run = learn("large.csv");

@@ -8,9 +8,10 @@ use rand_chacha::ChaCha8Rng;
 
 use super::examples::Examples;
 use super::learner::{Learner, Progress};
-use crate::belief::BeliefMatrix;
+use crate::belief::{BeliefMatrix, BeliefOrigin, Normalize};
 use crate::error::{Error, Result};
 use crate::infer::{EngineSettings, Engines, Limits};
+use crate::label::LabelId;
 use crate::metrics::{Evaluation, Metric, Predictions, joint_log_likelihoods};
 use crate::model::Model;
 
@@ -134,7 +135,7 @@ impl Learner {
         let limits = Limits { memory: self.memory };
         let settings = EngineSettings { limits, ..EngineSettings::default() };
         let engines = Engines::new(model).with_settings(settings);
-        let beliefs = rows.beliefs().calibrated_by(model)?;
+        let beliefs = rows.beliefs_for(model)?;
         let marginals = engines.marginals()?;
         let best = match engines.assignments() {
             Err(Error::TooCostly { .. }) => None,
@@ -154,6 +155,42 @@ impl Learner {
             joint_accuracy: scores.get(Metric::JointAccuracy),
             n_impossible: scores.impossible,
         })
+    }
+}
+
+impl Examples {
+    /// The beliefs as a learned model reads them: with its calibrators, and its priors where nothing was given.
+    ///
+    /// ```
+    /// use prsl::learn::Examples;
+    /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
+    ///
+    /// let base = Model::parse("label alarm")?;
+    /// let mut beliefs = BeliefMatrix::new(&base);
+    /// beliefs.push_evidence(&Evidence::new())?;
+    /// let examples = Examples::new(beliefs, vec![Truth::unknown(1)])?;
+    /// let learned = Model::parse("label alarm prior 0.1")?;
+    /// assert_eq!(examples.beliefs_for(&learned)?.row(0)[..], [0.1, 0.9]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn beliefs_for(&self, model: &Model) -> Result<BeliefMatrix> {
+        let given = self.beliefs();
+        let mut rows = BeliefMatrix::new(model);
+        for row in 0..self.n_rows() {
+            let origin = |label: LabelId| given.origin(row, label);
+            let cells: Vec<Option<f64>> = given
+                .model()
+                .label_ids()
+                .flat_map(|label| {
+                    let is_given = origin(label) != BeliefOrigin::Prior;
+                    given.belief(row, label).iter().map(move |belief| is_given.then_some(*belief))
+                })
+                .collect();
+            let observed: Vec<bool> =
+                given.model().label_ids().map(|label| origin(label) == BeliefOrigin::Observed).collect();
+            rows.push_with_observed(&cells, &observed, Normalize::Never)?;
+        }
+        Ok(rows)
     }
 }
 
@@ -180,7 +217,6 @@ fn folds(rows: &Examples, n_folds: usize, seed: u64) -> Result<Vec<Vec<usize>>> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::belief::Normalize;
     use crate::truth::Truth;
 
     fn twins(n_rows: usize) -> (Model, Examples) {
