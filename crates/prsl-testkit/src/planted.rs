@@ -48,7 +48,8 @@ impl Planted {
         let sampling = Sampling { n_samples: 1, seed: self.seed, ..Sampling::default() };
         let samples = sampler.sample_batch(&none, &sampling).expect("rows of the model");
         let plain = generator.labels().iter().map(|label| label.clone().without_prior());
-        let labels = plain.fold(Model::builder(), prsl::model::ModelBuilder::add_label).build().expect("labels alone");
+        let labels =
+            plain.fold(Model::builder(), prsl::model::ModelBuilder::add_label).build().expect("labels alone");
         let (mut beliefs, mut truths) = (BeliefMatrix::new(&labels), Vec::new());
         for sample in samples {
             let sample = sample.expect("a small model").expect("a possible row").remove(0);

@@ -72,7 +72,8 @@ fn the_reported_likelihood_is_that_of_the_model() {
     let (_, beliefs, mut truths) = parity(300);
     truths.iter_mut().step_by(3).for_each(|truth| truth.set(LabelId::new(1), None));
     let rows = Examples::new(beliefs, truths).unwrap();
-    for calibrate in [Calibrating::Joint, Calibrating::Given, Calibrating::Alone(CalibrationMethod::Isotonic)] {
+    for calibrate in [Calibrating::Joint, Calibrating::Given, Calibrating::Alone(CalibrationMethod::Isotonic)]
+    {
         for typical in [false, true] {
             let learned = learn(&Learner { calibrate, typical, ..Learner::default() }, &rows);
             let read = Model::parse(&learned.model.to_string()).unwrap();
@@ -82,7 +83,10 @@ fn the_reported_likelihood_is_that_of_the_model() {
             // Combinations are fitted with a row's own occurrence left out.
             let tolerance = if learned.model.typical().is_empty() { 2e-3 } else { 2e-2 };
             let found = learned.log_likelihood;
-            assert!((found - expected).abs() < tolerance, "{calibrate:?}, {typical}: {found} is not {expected}");
+            assert!(
+                (found - expected).abs() < tolerance,
+                "{calibrate:?}, {typical}: {found} is not {expected}"
+            );
         }
     }
 }
@@ -90,7 +94,8 @@ fn the_reported_likelihood_is_that_of_the_model() {
 #[test]
 fn expert_rules_are_kept() {
     let (_, rows) = examples(200);
-    let text = "label a\nlabel b\nlabel c\nrule 0.8 known: a -> !b | !c\nrule 1: !a & !b -> !c\ntypical 2: a, b";
+    let text =
+        "label a\nlabel b\nlabel c\nrule 0.8 known: a -> !b | !c\nrule 1: !a & !b -> !c\ntypical 2: a, b";
     let base = Model::parse(text).unwrap();
     let learned = Learner::default().learn(&base, &rows).unwrap();
     assert_eq!(learned.model.rules()[..2], *base.rules());
@@ -152,7 +157,8 @@ fn a_label_without_a_classifier_is_learned() {
         beliefs.push(&[Some(belief), None, None, None], Normalize::Never).unwrap();
         truths.push(Truth::from_indices([Some(truth), Some(truth)]));
     }
-    let learned = learn(&Learner { typical: false, ..Learner::default() }, &Examples::new(beliefs, truths).unwrap());
+    let learned =
+        learn(&Learner { typical: false, ..Learner::default() }, &Examples::new(beliefs, truths).unwrap());
     let posterior = learned.model.infer(&Evidence::new().belief("seen", [0.9, 0.1])).unwrap();
     assert!(posterior.marginals()[2] > 0.8, "{}", learned.model);
 }
@@ -239,7 +245,9 @@ fn weights_count_rows() {
     for label in a.label_ids() {
         let (a, b) = (format!("{:?}", a.label(label)), format!("{:?}", b.label(label)));
         let numbers = |text: &str| -> Vec<f64> {
-            text.split(|c: char| !c.is_ascii_digit() && !".-e".contains(c)).filter_map(|n| n.parse().ok()).collect()
+            text.split(|c: char| !c.is_ascii_digit() && !".-e".contains(c))
+                .filter_map(|n| n.parse().ok())
+                .collect()
         };
         for (a, b) in numbers(&a).into_iter().zip(numbers(&b)) {
             assert!((a - b).abs() < 2e-5, "{a} is not {b}"); // calibrators are written with five decimals
@@ -307,7 +315,9 @@ fn priors_are_right_where_a_classifier_is_silent() {
         let mut beliefs = BeliefMatrix::new(&learned);
         for row in 0..rows.n_rows() {
             let of = |at: usize| (!learned.block(label).contains(&at)).then(|| rows.beliefs().row(row)[at]);
-            beliefs.push(&(0..learned.n_categories()).map(of).collect::<Vec<_>>(), Normalize::Always).unwrap();
+            beliefs
+                .push(&(0..learned.n_categories()).map(of).collect::<Vec<_>>(), Normalize::Always)
+                .unwrap();
         }
         let answers = engine.infer_batch(&beliefs).unwrap();
         let at = learned.block(label).start;
@@ -324,7 +334,8 @@ fn priors_are_right_where_a_classifier_is_silent() {
 #[ignore = "it takes a minute; `make test-long` runs it"]
 fn simulated_models_are_found_again() {
     for seed in [201, 202] {
-        let (generator, beliefs) = Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed }.draw().unwrap();
+        let (generator, beliefs) =
+            Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed }.draw().unwrap();
         let sampler = Engines::new(&generator).sampler().unwrap();
         let sampling = Sampling { n_samples: 1, seed, ..Sampling::default() };
         let samples = sampler.sample_batch(&beliefs, &sampling).unwrap();

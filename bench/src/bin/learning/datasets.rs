@@ -13,7 +13,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{
-    Arguments, DATASETS, METRICS, Page, beliefs_without, mean, scores, scores_of, tell, with_error, with_truths, write,
+    Arguments, DATASETS, METRICS, Page, beliefs_without, mean, scores, scores_of, tell, with_error,
+    with_truths, write,
 };
 
 /// The scores by fold of the recipe that this one replaced.
@@ -27,7 +28,12 @@ pub fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
     let names = METRICS.map(|metric| metric.name().replace('_', " "));
     let mut columns = vec!["dataset", "learned from"];
     columns.extend(names.iter().map(String::as_str));
-    columns.extend(["log-likelihood over the recipe thin, by fold", "rules", "combinations", "seconds a fold"]);
+    columns.extend([
+        "log-likelihood over the recipe thin, by fold",
+        "rules",
+        "combinations",
+        "seconds a fold",
+    ]);
     page.table("One setting for all datasets, test rows", &columns);
     let mut by_fold = format!("dataset,rows,fold,{}\n", METRICS.map(Metric::name).join(","));
     for name in DATASETS {

@@ -75,8 +75,16 @@ pub fn little_data(page: &mut Page) -> Result<()> {
 
 /// Simulated models with 10 labels and 10 rules: 4,000 rows to learn from, and 1,000 test rows.
 pub fn found_again(page: &mut Page) -> Result<()> {
-    let columns =
-        ["seed", "beliefs alone", "learned", "generator", "short of the generator", "gap closed", "rules", "seconds"];
+    let columns = [
+        "seed",
+        "beliefs alone",
+        "learned",
+        "generator",
+        "short of the generator",
+        "gap closed",
+        "rules",
+        "seconds",
+    ];
     page.table("Simulated noisy-or models, mean joint log-likelihood of test rows", &columns);
     for seed in 201..=208 {
         tell("simulation", seed as usize - 201, 8);
@@ -119,7 +127,8 @@ pub fn silent_classifiers(arguments: &Arguments, page: &mut Page) -> Result<()> 
         }
         // A fold has few test rows, so the mean of each label is over all folds.
         let n = differences[0].len();
-        let of_label = |label: usize| mean(&differences.iter().map(|of| of[label]).collect::<Vec<f64>>()).abs();
+        let of_label =
+            |label: usize| mean(&differences.iter().map(|of| of[label]).collect::<Vec<f64>>()).abs();
         let largest = (0..n).map(of_label).fold(0.0, f64::max);
         page.row(&["emotions, all folds".to_owned(), format!("{largest:.3}")]);
     }
@@ -137,7 +146,8 @@ fn differences_of(model: &Model, train: &Examples, test: &Examples) -> Result<Ve
     let one = |label: LabelId| -> Result<f64> {
         let answers = engine.infer_batch(&beliefs_without(&learned, test, label.index())?)?;
         let at = learned.block(label).start;
-        let posterior: f64 = (0..test.n_rows()).filter_map(|row| answers.marginals(row)).map(|row| row[at]).sum();
+        let posterior: f64 =
+            (0..test.n_rows()).filter_map(|row| answers.marginals(row)).map(|row| row[at]).sum();
         let is_first = |truth: &&Truth| truth.category(label).is_some_and(|category| category.index() == 0);
         let base_rate = test.truths().iter().filter(is_first).count() as f64;
         Ok((posterior - base_rate) / test.n_rows() as f64)
@@ -147,7 +157,10 @@ fn differences_of(model: &Model, train: &Examples, test: &Examples) -> Result<Ve
 
 /// Time by number of rows, 14 labels.
 pub fn scale(page: &mut Page) -> Result<()> {
-    page.table("Time by rows, 14 labels", &["rows", "rules", "seconds", "milliseconds per rule and 1,000 rows"]);
+    page.table(
+        "Time by rows, 14 labels",
+        &["rows", "rules", "seconds", "milliseconds per rule and 1,000 rows"],
+    );
     for (n_rows, max_rules) in [(10_000, None), (100_000, None), (1_000_000, Some(1))] {
         let (_, rows) = Planted { n_labels: 14, n_rules: 8, n_rows, ..Planted::default() }.draw();
         let start = Instant::now();

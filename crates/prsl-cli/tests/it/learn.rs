@@ -84,7 +84,6 @@ fn chain(n_labels: usize, n_rows: usize) -> Folder {
 }
 
 #[test]
-#[ignore = "the library scores candidates with the weights of a new engine when it resumes with rules"]
 fn a_killed_run_goes_on_where_it_was() {
     let folder = chain(8, 600);
     let arguments = "learn beliefs.csv truth.csv --cv 0 --seed 4";

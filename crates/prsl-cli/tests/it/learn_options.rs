@@ -229,7 +229,6 @@ fn expectations_that_fail_in_the_learned_model_are_told() {
 }
 
 #[test]
-#[ignore = "the library panics if it learns the probabilities of the base"]
 fn probabilities_of_the_base_are_learned_if_asked_for() {
     let folder = rain();
     write(&folder, "base.prsl", "label rain\nlabel wet\nrule 0.7: rain -> wet\n");

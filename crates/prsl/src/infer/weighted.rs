@@ -76,7 +76,8 @@ impl Weighted {
             Engine::Circuit(circuit) => circuit.expectations(rows),
         };
         let possible = answer.log_evidence.iter().zip(rows.weights);
-        let total: f64 = possible.filter(|(log, _)| **log > f64::NEG_INFINITY).map(|(_, weight)| weight).sum();
+        let total: f64 =
+            possible.filter(|(log, _)| **log > f64::NEG_INFINITY).map(|(_, weight)| weight).sum();
         for (count, factor) in answer.violated.iter_mut().zip(&self.factors.list) {
             // The engines count how often a rule has fired: how often it holds, unless it is the negation of a clause.
             *count = if factor.is_negated { *count } else { (total - *count).max(0.0) };
@@ -137,11 +138,18 @@ mod tests {
 
     fn check(model: &Model, mut engine: Weighted, rng: &mut ChaCha8Rng) {
         let is_hard = |p: f64| p == 0.0 || p == 1.0;
-        let probabilities: Vec<f64> = model
-            .rules()
-            .iter()
-            .map(|rule| if is_hard(rule.probability()) { rule.probability() } else { rng.random_range(0.05..0.99) })
-            .collect();
+        let probabilities: Vec<f64> =
+            model
+                .rules()
+                .iter()
+                .map(|rule| {
+                    if is_hard(rule.probability()) {
+                        rule.probability()
+                    } else {
+                        rng.random_range(0.05..0.99)
+                    }
+                })
+                .collect();
         let mut builder = model.edit().retain_rules(|_| false);
         for (rule, &probability) in model.rules().iter().zip(&probabilities) {
             builder = builder.add_rule(rule.clone().with_probability(probability));
@@ -152,7 +160,8 @@ mod tests {
         let (mut values, mut weights) = (Vec::new(), Vec::new());
         for row in 0..n_rows {
             for label in model.labels() {
-                let mut belief: Vec<f64> = (0..label.n_categories()).map(|_| rng.random_range(0.01..1.0)).collect();
+                let mut belief: Vec<f64> =
+                    (0..label.n_categories()).map(|_| rng.random_range(0.01..1.0)).collect();
                 if row % 5 == 0 && rng.random_bool(0.3) {
                     belief.fill(0.0);
                     belief[0] = 1.0;
@@ -165,7 +174,8 @@ mod tests {
             }
             weights.push(if row % 3 == 0 { 2.5 } else { 1.0 });
         }
-        let found = engine.expectations(&Rows { values: &values, width: model.n_categories(), weights: &weights });
+        let found =
+            engine.expectations(&Rows { values: &values, width: model.n_categories(), weights: &weights });
         let oracle = Enumeration::compile(&changed).expect("a small model");
         let mut expected = vec![0.0; model.rules().len()];
         for (row, values) in values.chunks(model.n_categories()).enumerate() {
@@ -193,7 +203,8 @@ mod tests {
             let mut rest = number;
             let categories: Vec<usize> = sizes.iter().map(|size| (rest % size, rest /= size).0).collect();
             let block = |label: usize| model.block(LabelId::new(label)).start;
-            let belief: f64 = categories.iter().enumerate().map(|(label, c)| values[block(label) + c]).product();
+            let belief: f64 =
+                categories.iter().enumerate().map(|(label, c)| values[block(label) + c]).product();
             let mass = belief * model.rules().iter().map(|rule| rule.weight_at(&categories)).product::<f64>();
             total += mass;
             for (slot, rule) in silent.iter_mut().zip(model.rules()) {
@@ -212,7 +223,8 @@ mod tests {
             let engine = Weighted::compile(&model, Limits::default(), f64::INFINITY).expect("a small model");
             check(&model, engine, &mut rng);
             let factors = Arc::new(Factors::new(&model));
-            let circuit = CircuitPlan::new(&factors, MAX_EDGES).and_then(|plan| plan.circuit(&Account::new(1 << 30)));
+            let circuit =
+                CircuitPlan::new(&factors, MAX_EDGES).and_then(|plan| plan.circuit(&Account::new(1 << 30)));
             let engine = Engine::Circuit(Box::new(circuit.expect("a small circuit")));
             check(&model, Weighted { engine, factors }, &mut rng);
         }

@@ -323,7 +323,8 @@ impl Sheet {
             let share = |row: usize| f64::from(self.model[place][row].count_ones()) / N_SAMPLES as f64;
             (0..self.n_rows()).map(|row| self.weights[row] * share(row) * (1.0 - share(row))).sum()
         };
-        let mut places: Vec<(f64, usize)> = (0..self.atoms.len()).map(|place| (variance(place), place)).collect();
+        let mut places: Vec<(f64, usize)> =
+            (0..self.atoms.len()).map(|place| (variance(place), place)).collect();
         places.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
         let mut places: Vec<usize> = places.into_iter().take(n).map(|(_, place)| place).collect();
         places.sort_unstable();
@@ -448,9 +449,10 @@ fn sort(candidates: &mut [Candidate]) {
 
 /// The bits of an atom in samples.
 fn word(samples: &Samples, atom: &Atom) -> u32 {
-    samples.iter().enumerate().fold(0, |word, (bit, sample)| {
-        word | u32::from(sample.indices()[atom.label] == atom.category) << bit
-    })
+    samples
+        .iter()
+        .enumerate()
+        .fold(0, |word, (bit, sample)| word | u32::from(sample.indices()[atom.label] == atom.category) << bit)
 }
 
 /// The bits that are set in at least `n` words.

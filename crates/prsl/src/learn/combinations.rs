@@ -106,7 +106,8 @@ impl Table {
         let probabilities = problem.probabilities(compiled, parameters, &rows, &sets);
         let n = sets.len();
         let weights: Vec<f64> = rows.iter().map(|&row| data.weights[row]).collect();
-        let scale = problem.complete().map(|row| data.weights[row]).sum::<f64>() / weights.iter().sum::<f64>();
+        let scale =
+            problem.complete().map(|row| data.weights[row]).sum::<f64>() / weights.iter().sum::<f64>();
         let expected = |place: usize| -> f64 {
             scale * (0..rows.len()).map(|row| weights[row] * probabilities[row * n + place]).sum::<f64>()
         };
@@ -119,8 +120,7 @@ impl Table {
             return None;
         }
         let of_row = |row: usize| kept.iter().map(move |(place, _)| row * n + place);
-        let of_kept: Vec<f64> =
-            (0..rows.len()).flat_map(of_row).map(|cell| probabilities[cell]).collect();
+        let of_kept: Vec<f64> = (0..rows.len()).flat_map(of_row).map(|cell| probabilities[cell]).collect();
         let entry = |&(place, expected): &(usize, f64)| Entry {
             categories: sets[place].0.clone(),
             count: sets[place].1,
@@ -144,7 +144,14 @@ impl Table {
             .map(|start| {
                 let mut sum = Value { value: 0.0, gradient: [0.0; 2], curvature: [0.0; 2] };
                 for row in start..self.weights.len().min(start + CHUNK) {
-                    self.add_row(row, parameters, &of_all, &logs, &self.probabilities[row * n..(row + 1) * n], &mut sum);
+                    self.add_row(
+                        row,
+                        parameters,
+                        &of_all,
+                        &logs,
+                        &self.probabilities[row * n..(row + 1) * n],
+                        &mut sum,
+                    );
                 }
                 sum
             })
@@ -214,14 +221,16 @@ impl Problem {
         sets: &[(Vec<usize>, f64)],
     ) -> Vec<f64> {
         self.reweigh(&mut compiled.engine, parameters);
-        let log_rules: Vec<f64> = sets.iter().map(|(set, _)| self.log_rules(&compiled.features, parameters, set)).collect();
+        let log_rules: Vec<f64> =
+            sets.iter().map(|(set, _)| self.log_rules(&compiled.features, parameters, set)).collect();
         let width = self.data.width;
         let block = |rows: &[usize]| -> Vec<f64> {
             let values = self.values(parameters, rows);
             let weights = vec![1.0; rows.len()];
             let found = compiled.engine.expectations(&self.rows(&values, &weights));
             let of_row = |at: usize| -> Vec<f64> {
-                let logs: Vec<f64> = values[at * width..(at + 1) * width].iter().map(|value| value.ln()).collect();
+                let logs: Vec<f64> =
+                    values[at * width..(at + 1) * width].iter().map(|value| value.ln()).collect();
                 let log = |(set, log_rules): (&(Vec<usize>, f64), &f64)| {
                     let log: f64 =
                         self.data.blocks.iter().zip(&set.0).map(|(block, &c)| logs[block.start + c]).sum();

@@ -2,13 +2,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::examples::Examples;
+use super::priors::rounded;
 use crate::calibrate::BeliefOrigin;
 use crate::calibrator::{Calibrator, Dirichlet, SMOOTH};
 use crate::distribution::softmax;
 use crate::error::Result;
 use crate::label::LabelId;
-use super::priors::rounded;
-use super::examples::Examples;
 use crate::model::Model;
 
 /// How the belief about a label depends on the parameters.
@@ -117,8 +117,7 @@ impl Data {
                 _ => origin == BeliefOrigin::Classifier,
             };
             for at in block.clone() {
-                let cell =
-                    if is_free { raw[at].clamp(SMOOTH, 1.0 - SMOOTH).ln() } else { calibrated[at] };
+                let cell = if is_free { raw[at].clamp(SMOOTH, 1.0 - SMOOTH).ln() } else { calibrated[at] };
                 self.cells.push(cell);
                 raw[at].to_bits().hash(&mut hasher);
             }
@@ -260,7 +259,8 @@ impl Data {
                 let weights: Vec<Vec<f64>> = (0..n)
                     .map(|m| (0..n).map(|k| if m == k { short(parameters[at]) } else { 0.0 }).collect())
                     .collect();
-                let biases: Vec<f64> = parameters[at + 1..at + 1 + n].iter().map(|&bias| short(bias)).collect();
+                let biases: Vec<f64> =
+                    parameters[at + 1..at + 1 + n].iter().map(|&bias| short(bias)).collect();
                 Some(Calibrator::Dirichlet(Dirichlet::new(&weights, &biases)?))
             }
         })

@@ -56,7 +56,9 @@ impl Feature {
     pub(crate) fn is_violated(&self, category: impl Fn(usize) -> usize, counted: &[usize]) -> bool {
         let n_yes = || counted.iter().filter(|&&label| category(label) == 0).count();
         match self {
-            Self::Conjunction(literals) => literals.iter().all(|literal| literal.holds(category(literal.label))),
+            Self::Conjunction(literals) => {
+                literals.iter().all(|literal| literal.holds(category(literal.label)))
+            }
             Self::Fewer(n) => n_yes() < *n,
             Self::More(n) => n_yes() > *n,
         }
@@ -91,7 +93,11 @@ impl Feature {
         let score = |&place: &usize| {
             let literal = &literals[place];
             let asserted = literal.negated(size(literal));
-            (!(is_yes_no(model, literal.label) && asserted == [0]), asserted.len() > 1, std::cmp::Reverse(place))
+            (
+                !(is_yes_no(model, literal.label) && asserted == [0]),
+                asserted.len() > 1,
+                std::cmp::Reverse(place),
+            )
         };
         (0..literals.len()).min_by_key(score)
     }
@@ -102,7 +108,8 @@ fn is_yes_no(model: &Model, label: usize) -> bool {
 }
 
 fn clause(model: &Model, literals: &[Literal]) -> Formula {
-    let conclusion = Feature::Conjunction(literals.to_vec()).conclusion(model).expect("a clause has literals");
+    let conclusion =
+        Feature::Conjunction(literals.to_vec()).conclusion(model).expect("a clause has literals");
     let denied = &literals[conclusion];
     let then =
         literal_formula(model, denied.label, &denied.negated(model.labels()[denied.label].n_categories()));

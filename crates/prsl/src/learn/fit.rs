@@ -57,8 +57,12 @@ pub(crate) fn minimize_with<E: Evaluation>(
             let mut next: Vec<f64> = at.iter().zip(&step).map(|(at, step)| at - length * step).collect();
             project(&mut next, bounds);
             let there = function(&next);
-            let moved: f64 =
-                next.iter().zip(&at).zip(here.gradient()).map(|((next, at), slope)| (at - next) * slope).sum();
+            let moved: f64 = next
+                .iter()
+                .zip(&at)
+                .zip(here.gradient())
+                .map(|((next, at), slope)| (at - next) * slope)
+                .sum();
             if there.value() <= here.value() - ARMIJO * moved {
                 better = Some((next, there));
                 break;

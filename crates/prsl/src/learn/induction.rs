@@ -98,9 +98,14 @@ impl Induction<'_> {
     /// Bounds of all parameters: weights are not negative, and rules of the base stay on their side of 0.5.
     pub(crate) fn bounds(&self, n_features: usize) -> Vec<(f64, f64)> {
         let free = |weight: f64| if weight < 0.0 { (f64::NEG_INFINITY, 0.0) } else { (0.0, f64::INFINITY) };
-        let calibrators = vec![(f64::NEG_INFINITY, f64::INFINITY); self.problem.data.n_calibration_parameters];
+        let calibrators =
+            vec![(f64::NEG_INFINITY, f64::INFINITY); self.problem.data.n_calibration_parameters];
         let rules = self.problem.free_weights().into_iter().map(free);
-        calibrators.into_iter().chain(rules).chain(std::iter::repeat_n((0.0, f64::INFINITY), n_features)).collect()
+        calibrators
+            .into_iter()
+            .chain(rules)
+            .chain(std::iter::repeat_n((0.0, f64::INFINITY), n_features))
+            .collect()
     }
 
     /// Refits all parameters.
@@ -120,13 +125,13 @@ impl Induction<'_> {
     pub(crate) fn pass(
         &self,
         state: &mut State,
-        compiled: Compiled,
+        mut compiled: Compiled,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(Compiled, bool)> {
         if state.features.len() >= self.max_rules || state.n_failures >= MAX_FAILURES {
             return Ok((compiled, false));
         }
-        let mut found = self.score(state, &compiled);
+        let mut found = self.score(state, &mut compiled);
         state.n_passes += 1;
         loop {
             let batch = self.batch(state, &found);
@@ -232,8 +237,9 @@ impl Induction<'_> {
     }
 
     /// Draws samples and scores all candidates.
-    fn score(&self, state: &State, compiled: &Compiled) -> Vec<Candidate> {
+    fn score(&self, state: &State, compiled: &mut Compiled) -> Vec<Candidate> {
         let problem = self.problem;
+        problem.reweigh(&mut compiled.engine, &state.parameters);
         let rows = self.scored_rows();
         let values = problem.values(&state.parameters, &rows);
         let weights: Vec<f64> = rows.iter().map(|&row| problem.data.weights[row]).collect();

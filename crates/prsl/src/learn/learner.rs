@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::candidates::Prices;
 use super::combinations::{self, Combinations};
 use super::data::{Calibration, Data};
+use super::examples::Examples;
 use super::feature::Feature;
 use super::fit::{Memory, minimize};
 use super::induction::{FINAL_TOLERANCE, Induction, State};
@@ -18,7 +19,6 @@ use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::infer::Limits;
 use crate::label::LabelId;
-use super::examples::Examples;
 use crate::model::{Combination, LearnedNote, Model};
 use crate::rule::Rule;
 
@@ -198,11 +198,13 @@ impl Learner {
         }
         let mut run = Run { progress, observe, is_over: false };
         let prepared = self.prepared(base, rows)?;
-        let n_rows = rows.weights().iter().zip(rows.truths()).filter(|(w, truth)| **w > 0.0 && truth.n_known() > 0);
+        let n_rows =
+            rows.weights().iter().zip(rows.truths()).filter(|(w, truth)| **w > 0.0 && truth.n_known() > 0);
         let mut problem = self.problem(&prepared, rows)?;
         let n_impossible = n_rows.count() - problem.data.n_rows();
         if problem.data.n_rows() == 0 {
-            let problem = "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
+            let problem =
+                "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
             return Err(Error::Examples { problem: problem.to_owned() });
         }
         let start = self.start(&mut problem, &mut run);
@@ -226,8 +228,13 @@ impl Learner {
         let mut point = problem.point(&mut compiled, &state.parameters);
         if !run.is_over {
             let (mut memory, mut goes_on) = (state.memory.clone(), || run.goes_on());
-            let refit =
-                induction.refit(&mut compiled, &mut memory, state.parameters.clone(), FINAL_TOLERANCE, &mut goes_on);
+            let refit = induction.refit(
+                &mut compiled,
+                &mut memory,
+                state.parameters.clone(),
+                FINAL_TOLERANCE,
+                &mut goes_on,
+            );
             (state.parameters, point) = refit;
             state.value = point.value;
         }
@@ -243,7 +250,10 @@ impl Learner {
         Ok(Learned {
             n_kept: base.rules().len(),
             path: state.path.iter().map(|step| addition(&problem, step, total)).collect(),
-            beliefs_alone: problem.independent_point(&[problem.data.identity(), problem.free_weights()].concat()).log_likelihood / total,
+            beliefs_alone: problem
+                .independent_point(&[problem.data.identity(), problem.free_weights()].concat())
+                .log_likelihood
+                / total,
             base_alone: base_alone / total,
             log_likelihood: (point.log_likelihood + found.gain) / total,
             n_impossible,
@@ -260,7 +270,12 @@ impl Learner {
         if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
             return refuse("the rows are about other labels than the base".to_owned());
         }
-        if rows.truths().iter().zip(rows.weights()).all(|(truth, weight)| truth.n_known() == 0 || *weight == 0.0) {
+        if rows
+            .truths()
+            .iter()
+            .zip(rows.weights())
+            .all(|(truth, weight)| truth.n_known() == 0 || *weight == 0.0)
+        {
             return refuse("no truth is known in any row; there is nothing to learn from".to_owned());
         }
         Ok(())
@@ -297,7 +312,7 @@ impl Learner {
         };
         let rules = base.rules().iter().enumerate();
         let free_rules = rules.filter(|(_, rule)| is_learned(rule)).map(|(place, _)| place).collect();
-        let limits = Limits { memory: self.memory, ..Limits::default() };
+        let limits = Limits { memory: self.memory };
         Problem::new(base, Data::new(base, rows, &free)?, free_rules, limits)
     }
 
@@ -404,7 +419,8 @@ fn model_of(
         });
     }
     for ((feature, &weight), note) in compiled.features.iter().zip(weights).zip(notes) {
-        let note = LearnedNote::new(note.gain.max(0.0), note.broken, note.known, note.expected.max(0.0), note.sure);
+        let note =
+            LearnedNote::new(note.gain.max(0.0), note.broken, note.known, note.expected.max(0.0), note.sure);
         let rule = feature.rule(&problem.model, &problem.counted, rounded(weight));
         builder = builder.add_rule(rule.with_learned(note));
     }

@@ -87,7 +87,14 @@ impl Induction<'_> {
         let mut bounds = self.bounds(state.features.len());
         bounds[self.problem.n_fixed() + place] = (0.0, 0.0);
         let evaluate = |at: &[f64]| self.problem.point(compiled, at);
-        minimize_with(&mut state.memory.clone(), state.parameters.clone(), &bounds, TOLERANCE, evaluate, goes_on)
+        minimize_with(
+            &mut state.memory.clone(),
+            state.parameters.clone(),
+            &bounds,
+            TOLERANCE,
+            evaluate,
+            goes_on,
+        )
     }
 
     /// The notes on all learned rules. `goes_on` ends refits early; the gains are then upper bounds.

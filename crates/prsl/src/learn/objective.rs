@@ -168,12 +168,15 @@ impl Problem {
     }
 
     fn assignment(&self, row: usize) -> Vec<usize> {
-        (0..self.data.n_labels()).map(|label| self.data.truth(row, label).expect("the row is complete")).collect()
+        (0..self.data.n_labels())
+            .map(|label| self.data.truth(row, label).expect("the row is complete"))
+            .collect()
     }
 
     /// How often complete rows violate a rule.
     pub(crate) fn broken(&self, feature: &Feature) -> f64 {
-        let truth = |row: usize| move |label: usize| self.data.truth(row, label).expect("the row is complete");
+        let truth =
+            |row: usize| move |label: usize| self.data.truth(row, label).expect("the row is complete");
         self.complete()
             .filter(|&row| feature.is_violated(truth(row), &self.counted))
             .map(|row| self.data.weights[row])
@@ -187,7 +190,8 @@ impl Problem {
             builder = builder.add_rule(feature.rule(&self.model, &self.counted, 0.5));
         }
         // The base alone may take as long as its exact inference does. Learned rules may make it slower, but not much.
-        let max_work = if features.is_empty() { f64::INFINITY } else { MAX_WORK.max(GROWTH * self.base_work) };
+        let max_work =
+            if features.is_empty() { f64::INFINITY } else { MAX_WORK.max(GROWTH * self.base_work) };
         let engine = Weighted::compile(&builder.build()?, self.limits, max_work)?;
         Ok(Compiled { engine, features: features.to_vec(), broken: broken.to_vec() })
     }
@@ -217,7 +221,9 @@ impl Problem {
 
     /// Keeps calibrators near these parameters from now on.
     pub(crate) fn center(&mut self, parameters: &[f64]) {
-        for (ridge, &center) in self.ridges.iter_mut().zip(parameters).take(self.data.n_calibration_parameters) {
+        for (ridge, &center) in
+            self.ridges.iter_mut().zip(parameters).take(self.data.n_calibration_parameters)
+        {
             *ridge = Ridge { center, strength: INTERCEPT_RIDGE };
         }
         for calibration in &self.data.calibrations {
@@ -348,7 +354,8 @@ impl Problem {
         let free = engine.expectations(&self.rows(&values, weights));
         expected.iter_mut().zip(&free.violated).for_each(|(sum, count)| *sum += count);
         // The second pass of rows that are known in part.
-        let partial: Vec<usize> = (0..rows.len()).filter(|&at| self.data.known[rows[at]] == Known::Some).collect();
+        let partial: Vec<usize> =
+            (0..rows.len()).filter(|&at| self.data.known[rows[at]] == Known::Some).collect();
         let of_partial: Vec<f64> =
             partial.iter().flat_map(|at| &values[at * width..(at + 1) * width]).copied().collect();
         let numbers: Vec<usize> = partial.iter().map(|&at| rows[at]).collect();

@@ -9,11 +9,11 @@
 //! proportional to u(m) C(m), where C(m) = P(m | x) / π(m) is the cavity message. One pass gives the messages of all
 //! labels and rows. The prior solves mean(u C / Σ u C) = base rate by iterative scaling.
 
+use super::examples::Examples;
 use crate::belief::BeliefMatrix;
 use crate::error::Result;
 use crate::infer::Engines;
 use crate::label::LabelId;
-use super::examples::Examples;
 use crate::model::Model;
 
 /// Maximum number of iterations. Each divides the error by a factor that depends on how strong the rules are.
@@ -27,7 +27,8 @@ const SMOOTHING: f64 = 1.0;
 
 /// The model with fitted priors of labels that have a classifier, or no prior, in the base.
 pub(crate) fn with_priors(base: &Model, model: &Model, rows: &Examples) -> Result<Model> {
-    let used: Vec<usize> = (0..rows.n_rows()).filter(|&row| rows.weights()[row] > 0.0).take(MAX_ROWS).collect();
+    let used: Vec<usize> =
+        (0..rows.n_rows()).filter(|&row| rows.weights()[row] > 0.0).take(MAX_ROWS).collect();
     let beliefs = rows.beliefs().select(&used).calibrated_by(model)?;
     let marginals = Engines::new(model).marginals()?.infer_batch(&beliefs)?;
     let mut builder = model.edit();
@@ -89,7 +90,8 @@ impl Label {
         let mut prior = self.base_rate.clone();
         for _ in 0..MAX_ITERATIONS {
             let mean = self.mean_posterior(&prior);
-            let error = mean.iter().zip(&self.base_rate).map(|(mean, rate)| (mean - rate).abs()).fold(0.0, f64::max);
+            let error =
+                mean.iter().zip(&self.base_rate).map(|(mean, rate)| (mean - rate).abs()).fold(0.0, f64::max);
             if error < TOLERANCE {
                 break;
             }

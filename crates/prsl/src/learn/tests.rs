@@ -104,7 +104,10 @@ fn gradients_agree_with_central_differences() {
             };
             let difference = (value(1e-5) - value(-1e-5)) / 2e-5;
             let gradient = point.gradient[place];
-            assert!((gradient - difference).abs() < 1e-5 * (1.0 + gradient.abs()), "seed {seed}, parameter {place}: {gradient} is not {difference}");
+            assert!(
+                (gradient - difference).abs() < 1e-5 * (1.0 + gradient.abs()),
+                "seed {seed}, parameter {place}: {gradient} is not {difference}"
+            );
         }
     }
 }

@@ -6,9 +6,9 @@ use super::Circuit;
 use super::evaluator::Evaluator;
 use super::sweep::Workspace;
 use crate::infer::account::Pool;
+use crate::infer::expectations::{CHUNK, Expectations, Rows};
 use crate::infer::ranking::Answer;
 use crate::infer::semiring::SumProduct;
-use crate::infer::expectations::{CHUNK, Expectations, Rows};
 
 impl Circuit {
     /// Changes the weights of all rules, silent and fired. Hard rules keep theirs.
@@ -25,7 +25,8 @@ impl Circuit {
             8 => starts.par_iter().map(|&start| self.sums.part(&self.sums.eight, rows, start)).collect(),
             _ => starts.par_iter().map(|&start| self.sums.part(&self.sums.one, rows, start)).collect(),
         };
-        let mut answer = Expectations { violated: vec![0.0; self.sums.weights.len()], ..Expectations::default() };
+        let mut answer =
+            Expectations { violated: vec![0.0; self.sums.weights.len()], ..Expectations::default() };
         for part in parts {
             answer.log_evidence.extend(part.log_evidence);
             answer.marginals.extend(part.marginals);
@@ -33,7 +34,8 @@ impl Circuit {
         }
         // The weights of hard rules are not in the circuit: they have always fired, or never.
         let possible = answer.log_evidence.iter().zip(rows.weights);
-        let total: f64 = possible.filter(|(log, _)| **log > f64::NEG_INFINITY).map(|(_, weight)| weight).sum();
+        let total: f64 =
+            possible.filter(|(log, _)| **log > f64::NEG_INFINITY).map(|(_, weight)| weight).sum();
         for (slot, &[silent, _]) in answer.violated.iter_mut().zip(&self.sums.weights) {
             if silent == 0.0 {
                 *slot = total;
@@ -107,7 +109,9 @@ impl Evaluator<SumProduct> {
         if answer.log_total == f64::NEG_INFINITY {
             return;
         }
-        for (slot, [silent, fired]) in part.violated.iter_mut().zip(self.log_masses_of_rules(row, &self.constants)) {
+        for (slot, [silent, fired]) in
+            part.violated.iter_mut().zip(self.log_masses_of_rules(row, &self.constants))
+        {
             if fired > f64::NEG_INFINITY {
                 *slot += weight / (1.0 + (silent - fired).exp());
             }

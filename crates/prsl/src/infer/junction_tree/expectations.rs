@@ -6,8 +6,8 @@ use super::JunctionTree;
 use super::runner::{MAX_BYTES_OF_EIGHT_LANES, Runner};
 use super::sweep::{Back, Workspace, boundary};
 use crate::infer::account::Pool;
-use crate::infer::semiring::SumProduct;
 use crate::infer::expectations::{CHUNK, Expectations, Rows};
+use crate::infer::semiring::SumProduct;
 use crate::rule::RuleId;
 
 impl JunctionTree {

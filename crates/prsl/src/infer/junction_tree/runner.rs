@@ -146,28 +146,22 @@ impl<S: Semiring> Runner<S> {
 
     /// Computes one row, however many digits are lost. [`Answer::error`] tells how many.
     pub(crate) fn one_imprecise(&self, row: &[f64]) -> Answer {
-        self.with(
-            &self.one,
-            |workspace| {
-                let [mut log_total] = self.collect(workspace, &[row]);
-                workspace.distribute(&self.plan, &self.leaves, Back::Rows);
-                let masses = self.masses(workspace, row, 0, &mut log_total);
-                let [error] = self.inconsistency(workspace);
-                Answer { masses, log_total, error }
-            },
-        )
+        self.with(&self.one, |workspace| {
+            let [mut log_total] = self.collect(workspace, &[row]);
+            workspace.distribute(&self.plan, &self.leaves, Back::Rows);
+            let masses = self.masses(workspace, row, 0, &mut log_total);
+            let [error] = self.inconsistency(workspace);
+            Answer { masses, log_total, error }
+        })
     }
 
     /// The agreement of every rule, however many digits are lost.
     pub(crate) fn imprecise_agreement(&self, row: &[f64]) -> Vec<f64> {
-        self.with(
-            &self.one,
-            |workspace| {
-                self.collect(workspace, &[row]);
-                workspace.distribute(&self.plan, &self.leaves, Back::All);
-                self.agreement(workspace)
-            },
-        )
+        self.with(&self.one, |workspace| {
+            self.collect(workspace, &[row]);
+            workspace.distribute(&self.plan, &self.leaves, Back::All);
+            self.agreement(workspace)
+        })
     }
 
     /// Whether sums with this relative difference count as equal.
@@ -177,23 +171,17 @@ impl<S: Semiring> Runner<S> {
 
     /// ln Z of one row, and the agreement of every rule. Underflow is excluded.
     pub(crate) fn one_with_agreement(&self, row: &[f64]) -> (f64, Vec<f64>) {
-        let plain = self.with(
-            &self.one,
-            |workspace| {
-                let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
-                let answer = answer.filter(|_| !workspace.is_suspicious_of_rules(0));
-                answer.map(|answer| (answer.log_total, self.agreement(workspace)))
-            },
-        );
+        let plain = self.with(&self.one, |workspace| {
+            let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
+            let answer = answer.filter(|_| !workspace.is_suspicious_of_rules(0));
+            answer.map(|answer| (answer.log_total, self.agreement(workspace)))
+        });
         let in_logarithms = || {
-            self.with(
-                &self.log,
-                |workspace| {
-                    let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
-                    let answer = answer.expect("logarithms do not underflow");
-                    (answer.log_total, self.agreement(workspace))
-                },
-            )
+            self.with(&self.log, |workspace| {
+                let answer = self.sweep_back(workspace, &[row], Back::All).pop().flatten();
+                let answer = answer.expect("logarithms do not underflow");
+                (answer.log_total, self.agreement(workspace))
+            })
         };
         plain.unwrap_or_else(in_logarithms)
     }
@@ -209,20 +197,17 @@ impl<S: Semiring> Runner<S> {
     fn without_each_in<const L: usize>(&self, pool: &Pool<Workspace<S, L>>, row: &[f64]) -> Vec<Answer> {
         let rules: Vec<RuleId> = self.model.rule_ids().collect();
         let without = |group: &[RuleId]| {
-            self.with(
-                pool,
-                |workspace| {
-                    self.weigh_all(workspace);
-                    for (lane, &rule) in group.iter().enumerate() {
-                        workspace.set_weights(rule, lane, [1.0, 1.0]);
-                    }
-                    workspace.fill_fixed(&self.plan, &self.leaves);
-                    let answers = self.sweep(workspace, &vec![row; group.len()]);
-                    self.weigh_all(workspace);
-                    workspace.fill_fixed(&self.plan, &self.leaves);
-                    answers
-                },
-            )
+            self.with(pool, |workspace| {
+                self.weigh_all(workspace);
+                for (lane, &rule) in group.iter().enumerate() {
+                    workspace.set_weights(rule, lane, [1.0, 1.0]);
+                }
+                workspace.fill_fixed(&self.plan, &self.leaves);
+                let answers = self.sweep(workspace, &vec![row; group.len()]);
+                self.weigh_all(workspace);
+                workspace.fill_fixed(&self.plan, &self.leaves);
+                answers
+            })
         };
         let done = |(answer, rule): (Option<Answer>, &RuleId)| {
             answer.unwrap_or_else(|| self.in_logarithms_without(row, &[*rule]))
@@ -286,47 +271,39 @@ impl<S: Semiring> Runner<S> {
     }
 
     fn in_logarithms_without(&self, row: &[f64], rules: &[RuleId]) -> Answer {
-        let answers = self.with(
-            &self.log,
-            |workspace| {
-                for &rule in rules {
-                    workspace.set_weights(rule, 0, [1.0, 1.0]);
-                }
-                if !rules.is_empty() {
-                    workspace.fill_fixed(&self.plan, &self.leaves);
-                }
-                let answers = self.sweep(workspace, &[row]);
-                if !rules.is_empty() {
-                    self.weigh_all(workspace);
-                    workspace.fill_fixed(&self.plan, &self.leaves);
-                }
-                answers
-            },
-        );
+        let answers = self.with(&self.log, |workspace| {
+            for &rule in rules {
+                workspace.set_weights(rule, 0, [1.0, 1.0]);
+            }
+            if !rules.is_empty() {
+                workspace.fill_fixed(&self.plan, &self.leaves);
+            }
+            let answers = self.sweep(workspace, &[row]);
+            if !rules.is_empty() {
+                self.weigh_all(workspace);
+                workspace.fill_fixed(&self.plan, &self.leaves);
+            }
+            answers
+        });
         answers.into_iter().next().flatten().expect("logarithms do not underflow")
     }
 
     /// ln of every category's mass, up to a constant per label. It is −∞ only if the category is impossible.
     pub(crate) fn log_masses(&self, row: &[f64]) -> Vec<f64> {
-        self.with(
-            &self.log,
-            |workspace| {
-                self.collect(workspace, &[row]);
-                workspace.distribute(&self.plan, &self.leaves, Back::Rows);
-                let mut log_masses: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
-                for (label, leaf) in self.belief_leaves.iter().enumerate() {
-                    let Some(leaf) = leaf else { continue };
-                    let derivative = workspace.derivative(&self.plan.tables[*leaf]);
-                    let block = self.model.block(LabelId::new(label));
-                    for (log_mass, &state) in
-                        log_masses[block].iter_mut().zip(&self.states.of_category[label])
-                    {
-                        *log_mass += S::Log::ln(derivative[state][0]);
-                    }
+        self.with(&self.log, |workspace| {
+            self.collect(workspace, &[row]);
+            workspace.distribute(&self.plan, &self.leaves, Back::Rows);
+            let mut log_masses: Vec<f64> = row.iter().map(|belief| belief.ln()).collect();
+            for (label, leaf) in self.belief_leaves.iter().enumerate() {
+                let Some(leaf) = leaf else { continue };
+                let derivative = workspace.derivative(&self.plan.tables[*leaf]);
+                let block = self.model.block(LabelId::new(label));
+                for (log_mass, &state) in log_masses[block].iter_mut().zip(&self.states.of_category[label]) {
+                    *log_mass += S::Log::ln(derivative[state][0]);
                 }
-                log_masses
-            },
-        )
+            }
+            log_masses
+        })
     }
 
     /// The answers of up to `L` rows; `None` for a row that may have lost digits to underflow or signs.

@@ -140,13 +140,10 @@ impl Source<'_> {
             let samples = self.walk_back(workspace, lane, rows[lane], &mixture, sampling.n_samples, rng);
             samples.map_or(Attempt::Underflow, |samples| Attempt::Done(Some(samples)))
         };
-        let attempts: Vec<Attempt> = self.runner.with(
-            pool,
-            |workspace| {
-                let log_totals = self.runner.collect(workspace, rows);
-                (0..rows.len()).map(|lane| sample(workspace, lane, log_totals[lane])).collect()
-            },
-        );
+        let attempts: Vec<Attempt> = self.runner.with(pool, |workspace| {
+            let log_totals = self.runner.collect(workspace, rows);
+            (0..rows.len()).map(|lane| sample(workspace, lane, log_totals[lane])).collect()
+        });
         let finish = |(lane, attempt): (usize, Attempt)| match attempt {
             Attempt::Done(samples) => samples,
             Attempt::Underflow => {
@@ -158,15 +155,12 @@ impl Source<'_> {
 
     /// The samples of a row whose numbers may underflow; `None` if it is impossible.
     fn sample_in_logarithms(&self, row: &[f64], n: usize, rng: ChaCha8Rng) -> Option<Samples> {
-        self.runner.with(
-            &self.runner.log,
-            |workspace| {
-                let [log_total] = self.runner.collect(workspace, &[row]);
-                let mixture = self.mixture(row, log_total)?;
-                let samples = self.walk_back(workspace, 0, row, &mixture, n, rng);
-                Some(samples.expect("logarithms do not underflow"))
-            },
-        )
+        self.runner.with(&self.runner.log, |workspace| {
+            let [log_total] = self.runner.collect(workspace, &[row]);
+            let mixture = self.mixture(row, log_total)?;
+            let samples = self.walk_back(workspace, 0, row, &mixture, n, rng);
+            Some(samples.expect("logarithms do not underflow"))
+        })
     }
 
     /// The probability that a sample is a typical combination, given ln Z of the plan; `None` if the row is impossible.

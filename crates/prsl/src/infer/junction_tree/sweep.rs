@@ -314,7 +314,10 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
         self.boundary.clear();
         self.boundary_exponents.clear();
         if back == Back::Boundary {
-            plan.roots.iter().filter(|&&root| plan.tables[root].fixed).for_each(|&root| self.keep_boundary(plan, root));
+            plan.roots
+                .iter()
+                .filter(|&&root| plan.tables[root].fixed)
+                .for_each(|&root| self.keep_boundary(plan, root));
         }
         for step in plan.steps.iter().rev() {
             if back == Back::All || !plan.tables[step.out()].fixed {

@@ -33,7 +33,8 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
             let root = plan.root_of[table];
             let total = self.values[plan.tables[root].offset];
             let factors: [f64; L] = std::array::from_fn(|l| {
-                let exponent = exponents[l] + self.exponents[table][VALUE][l] - self.exponents[root][VALUE][l];
+                let exponent =
+                    exponents[l] + self.exponents[table][VALUE][l] - self.exponents[root][VALUE][l];
                 if weights[l] == 0.0 { 0.0 } else { weights[l] * f64::from(exponent).exp2() / total[l] }
             });
             let own = start..start + plan.tables[table].size;
@@ -47,7 +48,13 @@ impl<S: Semiring, const L: usize> Workspace<S, L> {
 
 impl<S: Semiring> Workspace<S, 1> {
     /// Takes the sums of [`Self::add_boundary`] to the masses of the rules below the boundary.
-    pub(crate) fn distribute_boundary(&mut self, plan: &Plan, leaves: &[Leaf], tables: &[usize], sums: &[f64]) {
+    pub(crate) fn distribute_boundary(
+        &mut self,
+        plan: &Plan,
+        leaves: &[Leaf],
+        tables: &[usize],
+        sums: &[f64],
+    ) {
         self.calm = true;
         let mut tables = tables.iter().copied().peekable();
         let mut rest = sums;
