@@ -77,7 +77,7 @@ fn the_reported_likelihood_is_that_of_the_model() {
         for typical in [false, true] {
             let learned = learn(&Learner { calibrate, typical, ..Learner::default() }, &rows);
             let read = Model::parse(&learned.model.to_string()).unwrap();
-            let beliefs = rows.beliefs().calibrated_by(&read).unwrap();
+            let beliefs = rows.beliefs_for(&read).unwrap();
             let scores = Evaluation::of(&read, &beliefs, rows.truths()).unwrap().scores();
             let expected = scores.get(Metric::MeanJointLogLikelihood).unwrap();
             // Combinations are fitted with a row's own occurrence left out.
@@ -344,7 +344,7 @@ fn simulated_models_are_found_again() {
         let [train, test] = [0..4000, 4000..5000].map(|range| rows.select(&range.collect::<Vec<usize>>()));
         let learned = Learner::default().learn(&generator.without_rules().unwrap(), &train).unwrap().model;
         let score = |model: &Model| {
-            let beliefs = test.beliefs().calibrated_by(model).unwrap();
+            let beliefs = test.beliefs_for(model).unwrap();
             let scores = Evaluation::of(model, &beliefs, test.truths()).unwrap().scores();
             scores.get(Metric::MeanJointLogLikelihood).unwrap()
         };

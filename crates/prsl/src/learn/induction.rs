@@ -23,7 +23,7 @@ const LABELS_PER_ADDITION: usize = 5;
 /// A rule is added along with the best only if its net gain is at least this share of the best one's.
 const SHARE: f64 = 0.5;
 /// Predicted decrease of the objective at which a refit ends while rules are added, in nats.
-const TOLERANCE: f64 = 1e-2;
+pub(crate) const TOLERANCE: f64 = 1e-2;
 /// The same for the final parameters.
 pub(crate) const FINAL_TOLERANCE: f64 = 1e-9;
 

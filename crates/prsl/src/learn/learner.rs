@@ -226,7 +226,8 @@ impl Learner {
         let (base_alone, mut compiled) = self.add_rules(&induction, start, &mut run)?;
         let mut state = run.progress.state.take().expect("rules have been added");
         let mut point = problem.point(&mut compiled, &state.parameters);
-        if !run.is_over {
+        let is_refitted = run.progress.phase != Phase::Adding;
+        if !run.is_over && !is_refitted {
             let (mut memory, mut goes_on) = (state.memory.clone(), || run.goes_on());
             let refit = induction.refit(
                 &mut compiled,
@@ -343,15 +344,21 @@ impl Learner {
         if !state.features.is_empty() {
             compiled = problem.compile(&state.features, &state.broken)?;
         }
-        run.progress.phase = Phase::Adding;
-        let mut pays = true;
+        // A run that was stopped while it judged its rules has added them all.
+        let mut pays = !matches!(run.progress.phase, Phase::Judging(_));
+        if pays {
+            run.progress.phase = Phase::Adding;
+        }
         while pays && !run.is_over {
             run.progress.state = Some(state.clone());
             run.goes_on();
             (compiled, pays) = induction.pass(&mut state, compiled, &mut || run.goes_on())?;
-            // Removed rules make room for others, but are not tried again. So this ends.
-            if !pays && !run.is_over && induction.prune(&mut state, &mut compiled, &mut || run.goes_on())? {
-                (pays, state.n_failures) = (true, 0);
+            if !pays && !run.is_over {
+                let simpler = induction.simplify(&mut state, &mut compiled, &mut || run.goes_on())?;
+                let fewer = induction.prune(&mut state, &mut compiled, &mut || run.goes_on())?;
+                if simpler || fewer {
+                    (pays, state.n_failures) = (true, 0);
+                }
             }
         }
         run.progress.state = Some(state);

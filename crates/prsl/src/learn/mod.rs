@@ -16,7 +16,7 @@
 //! | `feature` | violations of clauses and count rules |
 //! | `candidates`, `gain` | all candidates, and what each would gain |
 //! | `objective`, `fit` | the penalized likelihood with its gradient, and L-BFGS |
-//! | `induction` | the loop that adds rules |
+//! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
 //! | `cross_validation` | scores on rows that were not learned from |
@@ -38,6 +38,7 @@ mod notes;
 mod objective;
 pub mod paper;
 mod priors;
+mod refine;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -5,13 +5,9 @@ use super::feature::Feature;
 use super::fit::minimize_with;
 use super::induction::{Induction, State};
 use super::objective::{Compiled, Point, Problem};
-use crate::error::Result;
 
 /// Predicted decrease of the objective at which a refit without a rule ends, in nats.
 const TOLERANCE: f64 = 0.02;
-/// A rule is suspected not to pay if its loss without refitting is below this multiple of its price. Refitting the
-/// others makes up for a part of the loss.
-const SUSPICIOUS: f64 = 10.0;
 
 /// How a learned rule fares.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,55 +25,8 @@ pub(crate) struct Note {
 }
 
 impl Induction<'_> {
-    /// Removes rules that no longer pay, one at a time, the weakest first. Rules that were added early may be superseded by
-    /// later ones. Returns whether any was removed.
-    pub(crate) fn prune(
-        &self,
-        state: &mut State,
-        compiled: &mut Compiled,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<bool> {
-        let mut is_changed = false;
-        let mut suspects = self.suspects(state, compiled, goes_on);
-        while let Some(feature) = suspects.pop().filter(|_| goes_on()) {
-            let place = state.features.iter().position(|other| *other == feature).expect("it is learned");
-            let without = self.without(state, compiled, place, goes_on);
-            if without.1.value - state.value < self.parsimony * self.price(&feature) {
-                state.remove(place, self.problem.n_fixed());
-                *compiled = self.problem.compile(&state.features, &state.broken)?;
-                let mut parameters = without.0;
-                parameters.remove(self.problem.n_fixed() + place);
-                state.value = without.1.value;
-                state.parameters = parameters;
-                is_changed = true;
-            }
-        }
-        Ok(is_changed)
-    }
-
-    /// Learned rules that may not pay, the weakest last. The loss without refitting is an upper bound of the loss.
-    fn suspects(
-        &self,
-        state: &State,
-        compiled: &mut Compiled,
-        goes_on: &mut dyn FnMut() -> bool,
-    ) -> Vec<Feature> {
-        let n_fixed = self.problem.n_fixed();
-        let mut losses = Vec::new();
-        for (place, feature) in state.features.iter().enumerate().take_while(|_| goes_on()) {
-            let mut parameters = state.parameters.clone();
-            parameters[n_fixed + place] = 0.0;
-            let loss = self.problem.point(compiled, &parameters).value - state.value;
-            if loss < SUSPICIOUS * self.parsimony * self.price(feature) {
-                losses.push((loss, feature.clone()));
-            }
-        }
-        losses.sort_by(|a, b| b.0.total_cmp(&a.0));
-        losses.into_iter().map(|(_, feature)| feature).collect()
-    }
-
     /// The parameters without a rule, others refitted.
-    fn without(
+    pub(crate) fn without(
         &self,
         state: &State,
         compiled: &mut Compiled,
@@ -116,7 +65,7 @@ impl Induction<'_> {
         notes
     }
 
-    fn price(&self, feature: &Feature) -> f64 {
+    pub(crate) fn price(&self, feature: &Feature) -> f64 {
         Prices::of(self.prices, feature)
     }
 }

@@ -29,7 +29,7 @@ const SMOOTHING: f64 = 1.0;
 pub(crate) fn with_priors(base: &Model, model: &Model, rows: &Examples) -> Result<Model> {
     let used: Vec<usize> =
         (0..rows.n_rows()).filter(|&row| rows.weights()[row] > 0.0).take(MAX_ROWS).collect();
-    let beliefs = rows.beliefs().select(&used).calibrated_by(model)?;
+    let beliefs = rows.select(&used).beliefs_for(model)?;
     let marginals = Engines::new(model).marginals()?.infer_batch(&beliefs)?;
     let mut builder = model.edit();
     for label in model.label_ids() {
