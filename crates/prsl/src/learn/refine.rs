@@ -11,8 +11,10 @@ use crate::error::{Error, Result};
 /// A rule is suspected not to pay if its loss without refitting is below this multiple of its price. Refitting the
 /// others makes up for a part of the loss.
 const SUSPICIOUS: f64 = 10.0;
-/// A replacement is refitted only if, without refitting, it loses less than this share of what taking the rule out loses.
-const PROMISING: f64 = 1.0;
+/// Maximum work of replacements, in multiply-adds: about a second.
+const MAX_WORK: f64 = 2e9;
+/// Number of evaluations of a refit, about.
+const EVALUATIONS: f64 = 10.0;
 
 impl Induction<'_> {
     /// Removes rules that no longer pay, one at a time, the weakest first. Rules that were added early may be superseded by
@@ -62,7 +64,7 @@ impl Induction<'_> {
         losses.into_iter().map(|(_, feature)| feature).collect()
     }
 
-    /// Replaces rules by simpler ones, without one of their literals. Returns whether any was replaced.
+    /// Replaces rules by one or two simpler ones, each without one of their literals. Returns whether any was replaced.
     pub(crate) fn simplify(
         &self,
         state: &mut State,
@@ -70,18 +72,21 @@ impl Induction<'_> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
         let mut is_changed = false;
+        let each = EVALUATIONS * self.problem.data.n_rows() as f64 * compiled.engine.work();
+        let mut n_left = (MAX_WORK / each.max(1.0)) as usize;
         for place in 0..state.features.len() {
-            let mut parameters = state.parameters.clone();
-            parameters[self.problem.n_fixed() + place] = 0.0;
-            let loss = self.problem.point(compiled, &parameters).value - state.value;
             for simpler in simpler(&state.features[place]) {
                 if !goes_on() {
                     return Ok(is_changed);
                 }
-                if state.features.contains(&simpler) || state.tried.contains(&simpler) {
+                if simpler.iter().any(|it| state.features.contains(it) || state.tried.contains(it)) {
                     continue;
                 }
-                if let Some(replaced) = self.replace(state, place, simpler, loss, goes_on)? {
+                if n_left == 0 {
+                    return Ok(is_changed);
+                }
+                n_left -= 1;
+                if let Some(replaced) = self.replace(state, place, simpler, goes_on)? {
                     *compiled = replaced;
                     is_changed = true;
                     break;
@@ -91,44 +96,54 @@ impl Induction<'_> {
         Ok(is_changed)
     }
 
-    /// Replaces a rule if objective and price decrease. `loss` is that of taking the rule out.
+    /// Replaces a rule by others if objective and prices decrease.
     fn replace(
         &self,
         state: &mut State,
         place: usize,
-        simpler: Feature,
-        loss: f64,
+        simpler: Vec<Feature>,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Compiled>> {
         let (mut features, mut broken) = (state.features.clone(), state.broken.clone());
-        broken[place] = self.problem.broken(&simpler);
-        let saved = self.parsimony * (self.price(&features[place]) - self.price(&simpler));
-        features[place] = simpler;
+        let mut start = state.parameters.clone();
+        let weight = start[self.problem.n_fixed() + place];
+        let saved = self.price(&features[place]) - simpler.iter().map(|it| self.price(it)).sum::<f64>();
+        let saved = self.parsimony * saved;
+        for (number, simpler) in simpler.into_iter().enumerate() {
+            let count = self.problem.broken(&simpler);
+            if number == 0 {
+                (features[place], broken[place]) = (simpler, count);
+                start[self.problem.n_fixed() + place] = weight / 2.0;
+            } else {
+                features.push(simpler);
+                broken.push(count);
+                start.push(weight / 2.0);
+            }
+        }
         let mut compiled = match self.problem.compile(&features, &broken) {
             Ok(compiled) => compiled,
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let first = self.problem.point(&mut compiled, &state.parameters);
-        if first.value - state.value > PROMISING * loss {
-            return Ok(None);
-        }
         let mut memory = state.memory.clone();
-        let (parameters, point) =
-            self.refit(&mut compiled, &mut memory, state.parameters.clone(), TOLERANCE, goes_on);
+        let (parameters, point) = self.refit(&mut compiled, &mut memory, start, TOLERANCE, goes_on);
         if point.value - saved >= state.value - TOLERANCE {
             return Ok(None);
         }
-        state.tried.insert(std::mem::replace(&mut state.features[place], features[place].clone()));
-        (state.broken, state.parameters, state.value, state.memory) = (broken, parameters, point.value, memory);
+        state.tried.insert(state.features[place].clone());
+        state.features = features;
+        (state.broken, state.parameters, state.value, state.memory) =
+            (broken, parameters, point.value, memory);
         Ok(Some(compiled))
     }
 }
 
-/// The clauses with one literal less, at least two.
-fn simpler(feature: &Feature) -> Vec<Feature> {
+/// The clauses with one literal less, at least two, alone and two at a time. The converse of a clause is no alternative: the
+/// likelihood alone does not tell the direction, and planted rules were reversed.
+fn simpler(feature: &Feature) -> Vec<Vec<Feature>> {
     let Feature::Conjunction(literals) = feature else { return Vec::new() };
-    if literals.len() < 3 {
+    let n = literals.len();
+    if n < 3 {
         return Vec::new();
     }
     let without = |place: usize| {
@@ -136,5 +151,8 @@ fn simpler(feature: &Feature) -> Vec<Feature> {
         fewer.remove(place);
         Feature::Conjunction(fewer)
     };
-    (0..literals.len()).map(without).collect()
+    let singles = (0..n).map(|place| vec![without(place)]);
+    let pairs =
+        (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).map(|(a, b)| vec![without(a), without(b)]);
+    singles.chain(pairs).collect()
 }
