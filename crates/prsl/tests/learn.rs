@@ -352,3 +352,34 @@ fn simulated_models_are_found_again() {
         assert!((best - found) / best.abs() < 0.02, "seed {seed}: {found}, and {best} is best");
     }
 }
+
+/// Only a circuit makes these 243 hard rules exact.
+#[test]
+fn rules_are_learned_beside_many_hard_ones() {
+    let Some(folder) = prsl_testkit::shared("rulebases") else { return };
+    let text = std::fs::read_to_string(folder.join("road-r.prsl")).unwrap();
+    let base = Model::parse(&text).unwrap();
+    // A soft rule that the base does not have.
+    let generator = base.edit().rule("Ped -> !Red", 0.95).build().unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut beliefs = BeliefMatrix::new(&base);
+    for _ in 0..300 {
+        let cells: Vec<Option<f64>> =
+            base.labels().iter().flat_map(|_| [Some(rng.random_range(0.1..0.9)), None]).collect();
+        beliefs.push(&cells, Normalize::Never).unwrap();
+    }
+    let sampler = Engines::new(&generator).sampler().unwrap();
+    let samples = sampler.sample_batch(&beliefs, &Sampling::default()).unwrap();
+    let truths = samples.into_iter().map(|sample| Truth::from(&sample.unwrap().unwrap()[0])).collect();
+    let rows = Examples::new(beliefs, truths).unwrap();
+    let learned = Learner { max_rules: Some(2), ..Learner::default() }.learn(&base, &rows).unwrap();
+    assert_eq!(learned.n_impossible, 0);
+    assert_eq!(learned.model.rules()[..base.rules().len()], *base.rules());
+    assert!(
+        learned.log_likelihood >= learned.base_alone,
+        "{} {}",
+        learned.log_likelihood,
+        learned.base_alone
+    );
+    assert!(learned.log_likelihood > learned.beliefs_alone + 1.0);
+}
