@@ -137,15 +137,15 @@ fn halvings() -> impl Iterator<Item = f64> {
     (0..MAX_HALVINGS).map(|halvings| 0.5f64.powi(halvings as i32))
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
+pub(crate) fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
 }
 
-fn add(to: &mut [f64], factor: f64, what: &[f64]) {
+pub(crate) fn add(to: &mut [f64], factor: f64, what: &[f64]) {
     to.iter_mut().zip(what).for_each(|(to, what)| *to += factor * what);
 }
 

@@ -2,7 +2,7 @@
 
 mod data;
 mod fit;
-mod minimize;
+pub(crate) mod minimize;
 mod pool;
 
 pub use crate::belief::BeliefOrigin;

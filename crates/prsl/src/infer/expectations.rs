@@ -1,5 +1,7 @@
 //! Rows for learning, and what engines answer about them.
 
+use crate::model::Model;
+
 /// Number of rows whose sums are added up in one go: eight lanes, eight times.
 pub(crate) const CHUNK: usize = 64;
 
@@ -31,4 +33,18 @@ pub(crate) struct Expectations {
     pub(crate) marginals: Vec<f64>,
     /// For each rule, the sum over possible rows of weight · P(the rule is violated | row).
     pub(crate) violated: Vec<f64>,
+}
+
+/// Adds the marginals of a row, given the masses of its categories.
+pub(crate) fn push_marginals(model: &Model, masses: &[f64], marginals: &mut Vec<f64>) {
+    let start = marginals.len();
+    marginals.extend(masses);
+    for label in model.label_ids() {
+        let block = model.block(label);
+        let masses = &mut marginals[start + block.start..start + block.end];
+        let total: f64 = masses.iter().sum();
+        if total > 0.0 {
+            masses.iter_mut().for_each(|mass| *mass /= total);
+        }
+    }
 }

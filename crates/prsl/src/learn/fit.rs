@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibrate::minimize::{add, difference, dot};
+
 /// Number of steps that the approximation of the Hessian remembers.
 const MEMORY: usize = 12;
 /// The Armijo constant: the share of the linear prediction by which a step must decrease the function.
@@ -144,16 +146,4 @@ impl Memory {
         }
         masked(&step)
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a - b).collect()
-}
-
-fn add(to: &mut [f64], factor: f64, what: &[f64]) {
-    to.iter_mut().zip(what).for_each(|(to, what)| *to += factor * what);
 }

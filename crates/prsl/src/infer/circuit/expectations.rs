@@ -6,7 +6,7 @@ use super::Circuit;
 use super::evaluator::Evaluator;
 use super::sweep::Workspace;
 use crate::infer::account::Pool;
-use crate::infer::expectations::{CHUNK, Expectations, Rows};
+use crate::infer::expectations::{CHUNK, Expectations, Rows, push_marginals};
 use crate::infer::ranking::Answer;
 use crate::infer::semiring::SumProduct;
 
@@ -120,15 +120,6 @@ impl Evaluator<SumProduct> {
 
     fn push(&self, part: &mut Expectations, answer: &Answer) {
         part.log_evidence.push(answer.log_total);
-        let start = part.marginals.len();
-        part.marginals.extend(&answer.masses);
-        for label in self.model.label_ids() {
-            let block = self.model.block(label);
-            let masses = &mut part.marginals[start + block.start..start + block.end];
-            let total: f64 = masses.iter().sum();
-            if total > 0.0 {
-                masses.iter_mut().for_each(|mass| *mass /= total);
-            }
-        }
+        push_marginals(&self.model, &answer.masses, &mut part.marginals);
     }
 }

@@ -6,7 +6,7 @@ use super::JunctionTree;
 use super::runner::{MAX_BYTES_OF_EIGHT_LANES, Runner};
 use super::sweep::{Back, Workspace, boundary};
 use crate::infer::account::Pool;
-use crate::infer::expectations::{CHUNK, Expectations, Rows};
+use crate::infer::expectations::{CHUNK, Expectations, Rows, push_marginals};
 use crate::infer::semiring::SumProduct;
 use crate::rule::RuleId;
 
@@ -177,16 +177,7 @@ impl Part {
 
     fn push(&mut self, runner: &Runner<SumProduct>, log_total: f64, masses: &[f64]) {
         self.log_evidence.push(log_total);
-        let start = self.marginals.len();
-        self.marginals.extend(masses);
-        for label in runner.model.label_ids() {
-            let block = runner.model.block(label);
-            let masses = &mut self.marginals[start + block.start..start + block.end];
-            let total: f64 = masses.iter().sum();
-            if total > 0.0 {
-                masses.iter_mut().for_each(|mass| *mass /= total);
-            }
-        }
+        push_marginals(&runner.model, masses, &mut self.marginals);
     }
 
     fn add(&mut self, other: &Self) {
