@@ -195,7 +195,7 @@ impl Induction<'_> {
             features.push(candidate.feature.clone());
             parameters.push(candidate.weight);
         }
-        let mut compiled = match self.problem.compile(&features, &broken) {
+        let mut compiled = match self.problem.compile_larger(&features, &broken) {
             Ok(compiled) => compiled,
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),

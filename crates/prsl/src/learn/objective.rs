@@ -183,15 +183,22 @@ impl Problem {
             .sum()
     }
 
-    /// Compiles the base with learned rules. Returns an error if a row takes too long.
+    /// Compiles the base with more rules than before. Returns an error if a row takes too long.
+    pub(crate) fn compile_larger(&self, features: &[Feature], broken: &[f64]) -> Result<Compiled> {
+        self.compile_within(features, broken, MAX_WORK.max(GROWTH * self.base_work))
+    }
+
+    /// Compiles the base with learned rules that are known to be affordable. The plan of fewer rules may take longer than
+    /// that of more, because it is found by a heuristic search; so there is no limit on the time of a row.
     pub(crate) fn compile(&self, features: &[Feature], broken: &[f64]) -> Result<Compiled> {
+        self.compile_within(features, broken, f64::INFINITY)
+    }
+
+    fn compile_within(&self, features: &[Feature], broken: &[f64], max_work: f64) -> Result<Compiled> {
         let mut builder = self.model.without_calibrators().edit().remove_typical();
         for feature in features {
             builder = builder.add_rule(feature.rule(&self.model, &self.counted, 0.5));
         }
-        // The base alone may take as long as its exact inference does. Learned rules may make it slower, but not much.
-        let max_work =
-            if features.is_empty() { f64::INFINITY } else { MAX_WORK.max(GROWTH * self.base_work) };
         let engine = Weighted::compile(&builder.build()?, self.limits, max_work)?;
         Ok(Compiled { engine, features: features.to_vec(), broken: broken.to_vec() })
     }

@@ -120,7 +120,7 @@ impl Induction<'_> {
                 start.push(weight / 2.0);
             }
         }
-        let mut compiled = match self.problem.compile(&features, &broken) {
+        let mut compiled = match self.problem.compile_larger(&features, &broken) {
             Ok(compiled) => compiled,
             Err(Error::TooCostly { .. }) => return Ok(None),
             Err(error) => return Err(error),
