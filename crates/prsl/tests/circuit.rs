@@ -219,3 +219,15 @@ fn long_chains_are_refused_within_the_budget() {
         assert!(matches!(refused, Err(prsl::Error::TooCostly { .. })), "{refused:?}");
     }
 }
+
+/// The weights of two rules underflowed to 0 when they were multiplied, and the row was called impossible.
+#[test]
+fn constants_that_underflow_when_multiplied_are_possible() {
+    let model = Model::parse("label a\nrule 1e-218: a | !a\nrule 1e-218: true").unwrap();
+    let circuit = Circuit::compile(&model).unwrap();
+    let evidence = Evidence::new().belief("a", [0.3, 0.7]);
+    let best = circuit.best(&evidence).unwrap();
+    assert_eq!(best.assignment.indices(), [1]);
+    let log_evidence = circuit.infer(&evidence).unwrap().log_evidence();
+    assert!(close(log_evidence, 2.0 * 1e-218_f64.ln(), 1e-12), "{log_evidence}");
+}

@@ -205,11 +205,12 @@ impl Layout {
         let of = |edge: &FlatEdge| self.slots[edge.slots.start as usize..edge.slots.end as usize].iter();
         let linear: Vec<f64> =
             self.edges.iter().map(|edge| of(edge).map(|&slot| values[slot as usize]).product()).collect();
-        let log = self.edges.iter().map(|edge| of(edge).map(|&slot| logs[slot as usize]).sum()).collect();
+        let log: Vec<f64> =
+            self.edges.iter().map(|edge| of(edge).map(|&slot| logs[slot as usize]).sum()).collect();
         // Every assignment uses each weight at most once.
         let smallest = values.iter().filter(|&&value| value > 0.0).map(|value| value.min(1.0)).product();
-        let is_precise = linear.iter().all(|&constant| constant == 0.0 || constant >= SMALLEST)
-            && values.iter().zip(&logs).all(|(value, log)| *value > 0.0 || *log == f64::NEG_INFINITY);
+        let is_precise =
+            linear.iter().zip(&log).all(|(constant, log)| *constant >= SMALLEST || *log == f64::NEG_INFINITY);
         Constants { linear, log, smallest, is_precise }
     }
 

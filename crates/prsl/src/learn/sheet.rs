@@ -1,0 +1,222 @@
+//! Known truths and samples of the model as bits.
+//!
+//! One word of 32 samples per row and atom. Known truths are words of ones or zeros. So a conjunction is an AND, and its
+//! count a population count.
+
+use super::data::{Data, Known};
+use super::feature::{Feature, Literal};
+use super::gain::Counts;
+use super::objective::{Compiled, Problem};
+use crate::infer::samples::Samples;
+
+/// Number of samples per row: the bits of a word.
+pub(crate) const N_SAMPLES: usize = 32;
+/// Maximum number of rows on which candidates are scored.
+const MAX_SCORED: usize = 20_000;
+
+/// A category of a label. Of two categories only the first is an atom; the second is its negation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Atom {
+    pub(crate) label: usize,
+    pub(crate) category: usize,
+}
+
+/// Known truths and samples of the model as bits.
+pub(crate) struct Sheet {
+    pub(crate) atoms: Vec<Atom>,
+    /// The first atom of each label.
+    first_atoms: Vec<usize>,
+    pub(crate) sizes: Vec<usize>,
+    /// For each atom a word per row.
+    pub(crate) data: Vec<Vec<u32>>,
+    pub(crate) model: Vec<Vec<u32>>,
+    /// The number of each row among the rows that are learned from.
+    pub(crate) rows: Vec<usize>,
+    /// Row weights, times the ratio of all rows to these.
+    pub(crate) weights: Vec<f64>,
+    pub(crate) counted: Vec<usize>,
+}
+
+/// What is known of a row.
+enum Observed<'a> {
+    /// The category of every label.
+    Complete(Vec<usize>),
+    /// Samples given the known labels.
+    Sampled(&'a Samples),
+}
+
+impl Sheet {
+    /// Draws samples of rows from the present model, and compares them with what is known. `stream` makes the samples of
+    /// different passes independent.
+    pub(crate) fn draw(
+        problem: &Problem,
+        compiled: &mut Compiled,
+        parameters: &[f64],
+        seed: u64,
+        stream: u64,
+    ) -> Self {
+        let data = &problem.data;
+        problem.reweigh(&mut compiled.engine, parameters);
+        let rows = rows_to_score(data, seed);
+        let seed_of = |row: &usize, part: u64| {
+            splitmix(data.hashes[*row] ^ splitmix(seed ^ splitmix(2 * stream + part)))
+        };
+        let samples = |values: &[f64], rows: &[usize], part: u64| {
+            let seeds: Vec<u64> = rows.iter().map(|row| seed_of(row, part)).collect();
+            compiled.engine.samples(&problem.rows(values, &vec![1.0; rows.len()]), &seeds, N_SAMPLES)
+        };
+        let free = samples(&problem.values(parameters, &rows), &rows, 0);
+        let partial: Vec<usize> = rows.iter().copied().filter(|&row| data.known[row] == Known::Some).collect();
+        let clamped = problem.clamped(&problem.values(parameters, &partial), &partial);
+        let mut given = samples(&clamped, &partial, 1).into_iter();
+        let mut sheet = Self::new(problem, rows.clone());
+        for (at, (&row, samples)) in rows.iter().zip(&free).enumerate() {
+            let known = match data.known[row] {
+                Known::All => None,
+                Known::Some => given.next().flatten(),
+            };
+            let Some(samples) = samples else { continue };
+            let observed = match &known {
+                Some(samples) => Observed::Sampled(samples),
+                None => Observed::Complete(
+                    (0..data.n_labels()).filter_map(|label| data.truth(row, label)).collect(),
+                ),
+            };
+            sheet.set(at, &observed, samples);
+        }
+        sheet
+    }
+
+    fn new(problem: &Problem, rows: Vec<usize>) -> Self {
+        let data = &problem.data;
+        let sizes: Vec<usize> = data.blocks.iter().map(|block| block.len()).collect();
+        let weights: Vec<f64> = rows.iter().map(|&row| data.weights[row]).collect();
+        let scale = data.weight() / weights.iter().sum::<f64>();
+        let categories = |(label, &size): (usize, &usize)| {
+            let n = if size == 2 { 1 } else { size };
+            (0..n).map(move |category| Atom { label, category })
+        };
+        let atoms: Vec<Atom> = sizes.iter().enumerate().flat_map(categories).collect();
+        let first = |label: usize| atoms.partition_point(|atom| atom.label < label);
+        let empty = vec![vec![0; rows.len()]; atoms.len()];
+        Self {
+            first_atoms: (0..sizes.len()).map(first).collect(),
+            sizes,
+            data: empty.clone(),
+            model: empty,
+            atoms,
+            rows,
+            weights: weights.iter().map(|weight| scale * weight).collect(),
+            counted: problem.counted.clone(),
+        }
+    }
+
+    /// Sets the words of a row.
+    fn set(&mut self, row: usize, observed: &Observed<'_>, samples: &Samples) {
+        for (place, atom) in self.atoms.iter().enumerate() {
+            self.data[place][row] = match observed {
+                Observed::Complete(truth) if truth[atom.label] == atom.category => u32::MAX,
+                Observed::Complete(_) => 0,
+                Observed::Sampled(samples) => word(samples, atom),
+            };
+            self.model[place][row] = word(samples, atom);
+        }
+    }
+
+    pub(crate) fn n_rows(&self) -> usize {
+        self.weights.len()
+    }
+
+    pub(crate) fn literal(&self, place: usize, is_positive: bool) -> Literal {
+        let Atom { label, category } = self.atoms[place];
+        let categories = match is_positive {
+            true => vec![category],
+            false => (0..self.sizes[label]).filter(|&other| other != category).collect(),
+        };
+        Literal { label, categories }
+    }
+
+    /// How often a rule is violated.
+    pub(crate) fn counts_of(&self, feature: &Feature) -> Counts {
+        let mut counts = Counts::default();
+        for row in 0..self.n_rows() {
+            let n = |words: &[Vec<u32>]| self.violations(feature, words, row).count_ones();
+            counts.add(self.weights[row], n(&self.data), n(&self.model));
+        }
+        counts
+    }
+
+    /// The model's samples of a row in which a label has a category.
+    pub(crate) fn category(&self, label: usize, category: usize, row: usize) -> u32 {
+        self.category_in(&self.model, label, category, row)
+    }
+
+    fn category_in(&self, words: &[Vec<u32>], label: usize, category: usize, row: usize) -> u32 {
+        let place = |category: usize| self.first_atoms[label] + category;
+        match (self.sizes[label], category) {
+            (2, 1) => !words[place(0)][row],
+            _ => words[place(category)][row],
+        }
+    }
+
+    /// The samples of a row that violate a rule.
+    pub(crate) fn violations(&self, feature: &Feature, words: &[Vec<u32>], row: usize) -> u32 {
+        let of_category = |label: usize, category: usize| self.category_in(words, label, category, row);
+        match feature {
+            Feature::Conjunction(literals) => literals.iter().fold(u32::MAX, |all, literal| {
+                all & literal.categories.iter().fold(0, |any, &c| any | of_category(literal.label, c))
+            }),
+            Feature::Fewer(n) => !at_least(*n, self.counted.iter().map(|&label| of_category(label, 0))),
+            Feature::More(n) => at_least(*n + 1, self.counted.iter().map(|&label| of_category(label, 0))),
+        }
+    }
+}
+
+impl Counts {
+    /// Adds a row with `data` and `model` of its samples.
+    fn add(&mut self, weight: f64, data: u32, model: u32) {
+        let (n, scale) = (f64::from(model), N_SAMPLES as f64);
+        self.data += weight * f64::from(data) / scale;
+        self.expected += weight * n / scale;
+        self.variance += weight * n * (scale - n) / (scale * (scale - 1.0));
+    }
+}
+
+/// The bits of an atom in samples.
+fn word(samples: &Samples, atom: &Atom) -> u32 {
+    samples
+        .iter()
+        .enumerate()
+        .fold(0, |word, (bit, sample)| word | u32::from(sample.indices()[atom.label] == atom.category) << bit)
+}
+
+/// The bits that are set in at least `n` words.
+fn at_least(n: usize, words: impl Iterator<Item = u32>) -> u32 {
+    // reached[k]: the bits that were set in at least k + 1 words so far.
+    let mut reached = vec![0; n];
+    for word in words {
+        for k in (1..n).rev() {
+            reached[k] |= reached[k - 1] & word;
+        }
+        reached[0] |= word;
+    }
+    reached[n - 1]
+}
+
+/// The rows on which candidates are scored: all, or those with the smallest hashes.
+fn rows_to_score(data: &Data, seed: u64) -> Vec<usize> {
+    if data.n_rows() <= MAX_SCORED {
+        return (0..data.n_rows()).collect();
+    }
+    let share = MAX_SCORED as f64 / data.n_rows() as f64;
+    let limit = (share * u64::MAX as f64) as u64;
+    (0..data.n_rows()).filter(|&row| splitmix(data.hashes[row] ^ seed) <= limit).collect()
+}
+
+/// A bijection that scatters its input (the finalizer of SplitMix64).
+fn splitmix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
