@@ -235,6 +235,19 @@ impl Formula {
         scope
     }
 
+    /// Whether the formula only counts literals, each about another label: their order does not matter.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        let root = &self.nodes()[self.root().index()];
+        let is_atom = |&node: &NodeId| matches!(self.nodes()[node.index()], Node::Atom(_));
+        let is_literal = |node: &NodeId| match &self.nodes()[node.index()] {
+            Node::Not(child) => is_atom(child),
+            _ => is_atom(node),
+        };
+        matches!(root, Node::Count(..) | Node::Xor(_))
+            && root.children().iter().all(is_literal)
+            && self.scope().len() == root.children().len()
+    }
+
     /// Whether the formula is true under an assignment of its model's labels.
     pub fn holds(&self, assignment: &Assignment) -> bool {
         self.holds_at(assignment.indices())

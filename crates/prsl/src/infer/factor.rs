@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use super::arrangement::Arrangement;
+use super::counter::{self, Counter, Tally};
 use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
 use super::limits::quantity;
 use crate::diagnostic::quoted;
@@ -41,6 +43,8 @@ pub(crate) struct Factor {
     pub(crate) is_negated: bool,
     /// Number of entries of its full table.
     pub(crate) table_size: f64,
+    /// How it counts, if it counts many labels.
+    pub(crate) counted: Option<Counted>,
     /// Its decision diagram, compiled on first use.
     diagram: OnceLock<Result<Diagram, TooLarge>>,
 }
@@ -68,7 +72,8 @@ impl Factors {
 
     /// The same with given states.
     pub(crate) fn with_states(model: &Model, states: States) -> Self {
-        let list: Vec<Factor> = model.rule_ids().map(|rule| Factor::new(model, &states, rule)).collect();
+        let mut list: Vec<Factor> = model.rule_ids().map(|rule| Factor::new(model, &states, rule)).collect();
+        arrange(model, &mut list);
         let n_logical = list.iter().filter(|factor| matches!(factor.shape, Shape::Logical(_))).count();
         let max_diagram_work = MAX_DIAGRAM_WORK / n_logical.max(1) as f64;
         Self { model: model.clone(), states: Arc::new(states), list, max_diagram_work }
@@ -76,10 +81,7 @@ impl Factors {
 
     /// The labels of a rule.
     pub(crate) fn scope(&self, factor: &Factor) -> Vec<LabelId> {
-        match &factor.shape {
-            Shape::RankOne(q) => q.iter().map(|(label, _)| *label).collect(),
-            Shape::Logical(scope) => scope.clone(),
-        }
+        factor.labels()
     }
 
     /// The rule's outcome for every combination of the states of `scope`, the last label fastest.
@@ -231,7 +233,71 @@ fn for_each_combination(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
+/// Decides how symmetric rules count their labels.
+fn arrange(model: &Model, list: &mut [Factor]) {
+    let formula = |factor: &Factor| {
+        let formula = model.rule(factor.rule).formula();
+        formula.filter(|formula| !factor.is_negated && formula.is_symmetric())
+    };
+    if list.iter().all(|factor| formula(factor).is_none()) {
+        return;
+    }
+    let scope = |factor: &Factor| factor.labels().into_iter().map(LabelId::index).collect();
+    let scopes: Vec<Vec<usize>> = list.iter().map(scope).collect();
+    let tree = Arrangement::new(model.labels().len(), scopes.iter().map(Vec::as_slice));
+    if let Some(tree) = &tree {
+        let mut position = vec![0; model.labels().len()];
+        tree.order.iter().enumerate().for_each(|(place, &label)| position[label] = place);
+        for factor in list.iter_mut().filter(|factor| formula(factor).is_some()) {
+            if let Shape::Logical(scope) = &mut factor.shape {
+                scope.sort_by_key(|label| position[label.index()]);
+            }
+        }
+    }
+    let mut groups: Vec<(Tally, Vec<usize>)> = Vec::new();
+    for (place, factor) in list.iter().enumerate() {
+        let Some(tally) = formula(factor).and_then(Tally::new) else { continue };
+        let joined = groups.iter().position(|(other, _)| other.join(&tally).is_some());
+        match joined.and_then(|at| Some((at, groups[at].0.join(&tally)?))) {
+            Some((at, tally)) => {
+                groups[at].0 = tally;
+                groups[at].1.push(place);
+            }
+            None => groups.push((tally, vec![place])),
+        }
+    }
+    // A rule like `at_least 1 of` is a clause, which is cheaper alone.
+    groups.retain(|(_, places)| places.iter().any(|&place| matches!(list[place].shape, Shape::Logical(_))));
+    for (tally, places) in groups {
+        let counter = Arc::new(Counter::new(tally, tree.as_ref()));
+        let n_states = counter.n_states(counter.additions.len() - 1);
+        for &place in &places {
+            let formula = formula(&list[place]).expect("it is symmetric");
+            let holds = (0..n_states).map(|state| counter::admits(formula, state)).collect();
+            list[place].counted = Some(Counted { counter: Arc::clone(&counter), first: places[0], holds });
+        }
+    }
+}
+
+/// A rule that counts many labels.
+#[derive(Clone, Debug)]
+pub(crate) struct Counted {
+    pub(crate) counter: Arc<Counter>,
+    /// The first rule with the same counter.
+    pub(crate) first: usize,
+    /// Whether the rule holds in each state of the sum.
+    pub(crate) holds: Vec<bool>,
+}
+
 impl Factor {
+    /// The labels of the rule.
+    fn labels(&self) -> Vec<LabelId> {
+        match &self.shape {
+            Shape::RankOne(q) => q.iter().map(|(label, _)| *label).collect(),
+            Shape::Logical(scope) => scope.clone(),
+        }
+    }
+
     fn new(model: &Model, states: &States, id: RuleId) -> Self {
         let rule = model.rule(id);
         let p = rule.probability();
@@ -260,13 +326,19 @@ impl Factor {
                 _ => (Shape::Logical(formula.scope()), false),
             },
         };
-        let scope: Vec<LabelId> = match &shape {
-            Shape::RankOne(q) => q.iter().map(|(label, _)| *label).collect(),
-            Shape::Logical(scope) => scope.clone(),
-        };
-        let table_size = scope.iter().map(|l| states.representatives[l.index()].len() as f64).product();
         let weights = if is_negated { [p, 1.0 - p] } else { [1.0 - p, p] };
-        Self { rule: id, shape, weights, is_negated, table_size, diagram: OnceLock::new() }
+        let mut factor = Self {
+            rule: id,
+            shape,
+            weights,
+            is_negated,
+            table_size: 1.0,
+            counted: None,
+            diagram: OnceLock::new(),
+        };
+        let n_states = |label: &LabelId| states.representatives[label.index()].len() as f64;
+        factor.table_size = factor.labels().iter().map(n_states).product();
+        factor
     }
 }
 

@@ -38,8 +38,10 @@
 //! ```
 
 pub(crate) mod account;
+mod arrangement;
 pub(crate) mod branch_and_bound;
 pub(crate) mod circuit;
+pub(crate) mod counter;
 pub(crate) mod diagram;
 pub(crate) mod engines;
 pub(crate) mod enumeration;

@@ -70,7 +70,7 @@ impl Compilation {
     /// Whether any rule is decomposed with signs.
     pub(crate) fn is_signed(&self) -> bool {
         let decomposed = |(factor, form): (&Factor, &Form)| {
-            *form == Form::Decomposed && matches!(factor.shape, Shape::RankOne(_))
+            *form == Form::Decomposed && factor.counted.is_none() && matches!(factor.shape, Shape::RankOne(_))
         };
         self.best.split() == Split::Signed && self.factors.list.iter().zip(&self.best.forms).any(decomposed)
     }

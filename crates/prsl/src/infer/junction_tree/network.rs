@@ -1,8 +1,11 @@
 //! The model as a network of variables and small tables. The search orders its variables; the plan contracts its
 //! tables.
 
+use std::collections::HashMap;
+
 use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
+use crate::infer::counter::{Counter, Item};
 use crate::infer::factor::{Factor, Factors, Shape};
 use crate::infer::limits::quantity;
 use crate::infer::semiring::Aim;
@@ -92,6 +95,9 @@ impl Factors {
     /// For maxima, a noisy-or with q other than 0 and 1 has no decomposition: the maximum of a sum is not the sum of
     /// maxima.
     pub(crate) fn forms(&self, factor: &Factor, aim: Aim) -> Result<Vec<Form>> {
+        if factor.counted.is_some() {
+            return Ok(vec![Form::Decomposed]);
+        }
         let mut forms = Vec::new();
         if self.has_table(factor, MAX_TABLE) {
             forms.push(Form::Table);
@@ -143,11 +149,23 @@ impl Factors {
             });
             network.of_label.push(variable);
         }
+        // The sums of rules that count, by the first rule of each counter.
+        let mut totals: HashMap<usize, usize> = HashMap::new();
         for (factor, form) in self.list.iter().zip(forms) {
             // The auxiliary variables are numbered even if the rule is a table. So an elimination order is valid for
             // every choice of forms.
             let first = network.variables.len();
             network.variables.extend(vec![UNUSED; factor.n_variables()]);
+            if let Some(counted) = &factor.counted {
+                if counted.first == factor.rule.index() {
+                    self.add_counter(&mut network, first, &counted.counter, filled);
+                }
+                totals.entry(counted.first).or_insert(first + counted.counter.additions.len() - 1);
+                let outcomes = counted.holds.iter().map(|&holds| Outcome::of(holds)).collect();
+                let variables = vec![totals[&counted.first]];
+                network.leaves.push(Leaf { variables, source: Source::Rule(factor.rule, outcomes) });
+                continue;
+            }
             match (form, &factor.shape) {
                 (Form::Table, _) => self.add_table(&mut network, factor, filled),
                 (Form::Decomposed, Shape::RankOne(q)) => match split {
@@ -167,6 +185,38 @@ impl Factors {
         let variables = scope.iter().filter_map(|label| network.of_label[label.index()]).collect();
         let entries = if filled == Filled::Yes { self.entries(factor, &scope) } else { Vec::new() };
         network.leaves.push(Leaf { variables, source: Source::Rule(factor.rule, entries) });
+    }
+
+    /// Adds a table for each addition, with an auxiliary variable for its sum.
+    fn add_counter(&self, network: &mut Network, first: usize, counter: &Counter, filled: Filled) {
+        // The number that each state of an item adds to a sum.
+        let numbers = |item: Item| -> Vec<usize> {
+            match item {
+                Item::Literal(place) => {
+                    let literal = &counter.literals[place];
+                    let categories = self.states.representatives[literal.label().index()].iter();
+                    categories.map(|&category| usize::from(literal.holds(category))).collect()
+                }
+                Item::Sum(place) => (0..counter.n_states(place)).collect(),
+            }
+        };
+        for (place, &items) in counter.additions.iter().enumerate() {
+            let variable = |item: Item| match item {
+                Item::Literal(place) => network.of_label[counter.literals[place].label().index()],
+                Item::Sum(place) => Some(first + place),
+            };
+            let variables = items.into_iter().filter_map(variable).chain([first + place]).collect();
+            let n_states = counter.n_states(place);
+            network.variables[first + place] = Variable { n_states, kind: Kind::Plain };
+            let mut table = Vec::new();
+            if filled == Filled::Yes {
+                let [a, b] = items.map(numbers);
+                let sums = a.iter().flat_map(|&a| b.iter().map(move |&b| counter.sum(a, b)));
+                table.resize(a.len() * b.len() * n_states, 0.0);
+                table.chunks_mut(n_states).zip(sums).for_each(|(row, sum)| row[sum] = 1.0);
+            }
+            network.leaves.push(Leaf { variables, source: Source::Fixed(table) });
+        }
     }
 
     fn add_chain(&self, network: &mut Network, first: usize, factor: &Factor, filled: Filled) -> Result<()> {
@@ -241,6 +291,9 @@ impl Factor {
     /// table.
     pub(crate) fn n_variables(&self) -> usize {
         match &self.shape {
+            _ if self.counted.as_ref().is_some_and(|it| it.first == self.rule.index()) => {
+                self.counted.as_ref().map_or(0, |it| it.counter.additions.len())
+            }
             Shape::RankOne(q) if q.len() > 2 => 1,
             Shape::Logical(scope) if scope.len() > 2 => scope.len() - 1,
             _ => 0,
