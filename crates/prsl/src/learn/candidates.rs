@@ -1,26 +1,21 @@
 //! Candidates for rules, and their estimated gains.
 //!
-//! Samples are kept as bits: one word of 32 samples per row and atom. Known truths are words of ones or zeros. So a
-//! conjunction is an AND, and its count a population count. The counts of all sign patterns of two or three atoms
-//! follow from those of the positive ones by inclusion and exclusion:
-//!
-//! ```text
-//! n(a ¬b) = n(a) − n(a b)        n(¬a ¬b) = 32 − n(a) − n(b) + n(a b)        and so on
-//! ```
+//! All sign patterns of two or three atoms are counted in one pass over the rows of a [`Sheet`].
 
 use std::collections::BTreeSet;
 
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::feature::{Feature, Literal};
 use super::gain::Counts;
-use crate::infer::samples::Samples;
+use super::sheet::{N_SAMPLES, Sheet};
 use crate::infer::semiring::wide;
 
-/// Number of samples per row: the bits of a word.
-pub(crate) const N_SAMPLES: usize = 32;
 /// Number of candidates that are kept of all that pay.
 const KEPT: usize = 64;
+/// Number of clauses of three literals on the short list.
+const SHORT_LIST: usize = 500;
 /// Number of candidates that are extended by a fourth literal, or by categories.
 const EXTENDED: usize = 8;
 /// Maximum number of rows times triples that are counted. A pass then takes a few seconds.
@@ -30,13 +25,6 @@ const MAX_COUNT: usize = 3;
 /// Minimum number of yes/no labels of a count rule. With fewer it is a clause, or nearly one.
 const MIN_COUNTED: usize = 5;
 
-/// A category of a label. Of two categories only the first is an atom; the second is its negation.
-#[derive(Clone, Copy, Debug)]
-struct Atom {
-    label: usize,
-    category: usize,
-}
-
 /// A rule that may pay.
 #[derive(Clone, Debug)]
 pub(crate) struct Candidate {
@@ -45,8 +33,32 @@ pub(crate) struct Candidate {
     pub(crate) gain: f64,
     /// The weight of that gain.
     pub(crate) weight: f64,
+    /// How much smaller the variance of its violation is at that weight than without the rule.
+    pub(crate) variance_ratio: f64,
     /// Description length, in nats, times the parsimony.
     pub(crate) price: f64,
+}
+
+impl Candidate {
+    /// The estimated gain less the price.
+    pub(crate) fn net(&self) -> f64 {
+        self.gain - self.price
+    }
+}
+
+/// Clauses of three literals that paid when all were last counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct ShortList {
+    triples: Vec<Feature>,
+    /// The net gain of the best candidate at that time.
+    net_gain: f64,
+}
+
+impl Default for ShortList {
+    /// The list before the first count.
+    fn default() -> Self {
+        Self { triples: Vec::new(), net_gain: f64::MAX }
+    }
 }
 
 /// The prices of rules by shape: the logarithm of the number of candidates of that shape.
@@ -106,73 +118,36 @@ fn log_symmetric(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     sums.map(|sum| f64::ln(sum.max(1.0))).to_vec()
 }
 
-/// Known truths and samples of the model as bits.
-pub(crate) struct Sheet {
-    atoms: Vec<Atom>,
-    sizes: Vec<usize>,
-    /// For each atom a word per row.
-    data: Vec<Vec<u32>>,
-    model: Vec<Vec<u32>>,
-    /// Row weights, times the ratio of all rows to these.
-    weights: Vec<f64>,
-    counted: Vec<usize>,
-}
-
-/// What is known of a row.
-pub(crate) enum Observed<'a> {
-    /// The category of every label.
-    Complete(Vec<usize>),
-    /// Samples given the known labels.
-    Sampled(&'a Samples),
-}
-
 impl Sheet {
-    pub(crate) fn new(sizes: &[usize], counted: &[usize], weights: Vec<f64>) -> Self {
-        let categories = |(label, &size): (usize, &usize)| {
-            let n = if size == 2 { 1 } else { size };
-            (0..n).map(move |category| Atom { label, category })
-        };
-        let atoms: Vec<Atom> = sizes.iter().enumerate().flat_map(categories).collect();
-        let empty = vec![vec![0; weights.len()]; atoms.len()];
-        Self {
-            sizes: sizes.to_vec(),
-            data: empty.clone(),
-            model: empty,
-            atoms,
-            weights,
-            counted: counted.to_vec(),
-        }
-    }
-
-    /// Sets the words of a row.
-    pub(crate) fn set(&mut self, row: usize, observed: &Observed<'_>, samples: &Samples) {
-        for (place, atom) in self.atoms.iter().enumerate() {
-            self.data[place][row] = match observed {
-                Observed::Complete(truth) if truth[atom.label] == atom.category => u32::MAX,
-                Observed::Complete(_) => 0,
-                Observed::Sampled(samples) => word(samples, atom),
-            };
-            self.model[place][row] = word(samples, atom);
-        }
-    }
-
-    fn n_rows(&self) -> usize {
-        self.weights.len()
-    }
-
     /// The candidates that pay at this parsimony, by gain less price, without those that were tried.
+    ///
+    /// Counting all clauses of three literals takes most of the time. So those that paid are put on the short list, and
+    /// only they are counted until the best candidate has less than half the net gain of the best at the last full count.
     pub(crate) fn candidates(
         &self,
         prices: &Prices,
         parsimony: f64,
         unary: &[usize],
         tried: &BTreeSet<Feature>,
+        short_list: &mut ShortList,
     ) -> Vec<Candidate> {
         let pays = Pays { sheet: self, prices, parsimony, tried };
         let mut found = self.pairs(&pays);
-        found.extend(self.triples(&pays));
         found.extend(self.unary(&pays, unary));
         found.extend(self.counts(&pays));
+        let listed = short_list.triples.par_iter().filter_map(|triple| pays.candidate(triple.clone()));
+        let listed: Vec<Candidate> = listed.collect();
+        let best = found.iter().chain(&listed).map(Candidate::net).fold(0.0, f64::max);
+        if best > short_list.net_gain / 2.0 {
+            found.extend(listed);
+        } else {
+            let mut triples = self.triples(&pays);
+            sort(&mut triples);
+            triples.truncate(SHORT_LIST);
+            short_list.triples = triples.iter().map(|triple| triple.feature.clone()).collect();
+            found.extend(triples);
+            short_list.net_gain = found.iter().map(Candidate::net).fold(0.0, f64::max);
+        }
         sort(&mut found);
         found.truncate(KEPT);
         let longer: Vec<Candidate> =
@@ -181,15 +156,6 @@ impl Sheet {
         sort(&mut found);
         found.dedup_by(|a, b| a.feature == b.feature);
         found
-    }
-
-    fn literal(&self, place: usize, is_positive: bool) -> Literal {
-        let Atom { label, category } = self.atoms[place];
-        let categories = match is_positive {
-            true => vec![category],
-            false => (0..self.sizes[label]).filter(|&other| other != category).collect(),
-        };
-        Literal { label, categories }
     }
 
     fn unary(&self, pays: &Pays<'_>, labels: &[usize]) -> Vec<Candidate> {
@@ -237,33 +203,6 @@ impl Sheet {
         features.into_iter().filter_map(|literals| pays.candidate(sorted(literals))).collect()
     }
 
-    /// How often a rule is violated.
-    pub(crate) fn counts_of(&self, feature: &Feature) -> Counts {
-        let mut counts = Counts::default();
-        for row in 0..self.n_rows() {
-            let n = |words: &[Vec<u32>]| self.violations(feature, words, row).count_ones();
-            counts.add(self.weights[row], n(&self.data), n(&self.model));
-        }
-        counts
-    }
-
-    fn violations(&self, feature: &Feature, words: &[Vec<u32>], row: usize) -> u32 {
-        let place = |label: usize, category: usize| {
-            self.atoms.partition_point(|atom| (atom.label, atom.category) < (label, category))
-        };
-        let of_category = |label: usize, category: usize| match (self.sizes[label], category) {
-            (2, 1) => !words[place(label, 0)][row],
-            _ => words[place(label, category)][row],
-        };
-        match feature {
-            Feature::Conjunction(literals) => literals.iter().fold(u32::MAX, |all, literal| {
-                all & literal.categories.iter().fold(0, |any, &c| any | of_category(literal.label, c))
-            }),
-            Feature::Fewer(n) => !at_least(*n, self.counted.iter().map(|&label| of_category(label, 0))),
-            Feature::More(n) => at_least(*n + 1, self.counted.iter().map(|&label| of_category(label, 0))),
-        }
-    }
-
     fn pairs(&self, pays: &Pays<'_>) -> Vec<Candidate> {
         let one = |a: usize| -> Vec<Candidate> {
             let partners = (a + 1..self.atoms.len()).filter(|&b| self.atoms[a].label != self.atoms[b].label);
@@ -299,6 +238,7 @@ impl Sheet {
             n_atoms -= 1;
         }
         let atoms = self.most_uncertain(n_atoms);
+        let singles = Singles::new(self, &atoms);
         let pairs: Vec<(usize, usize)> =
             (0..atoms.len()).flat_map(|i| (i + 1..atoms.len()).map(move |j| (i, j))).collect();
         let one = |&(i, j): &(usize, usize)| -> Vec<Candidate> {
@@ -308,7 +248,7 @@ impl Sheet {
             }
             let others = atoms[j + 1..].iter().copied();
             let labels = [self.atoms[a].label, self.atoms[b].label];
-            let pair = Pair::new(self, a, b);
+            let pair = Pair::new(self, &singles, a, b);
             others
                 .filter(|&c| !labels.contains(&self.atoms[c].label))
                 .flat_map(|c| self.triple(pays, &pair, c))
@@ -344,74 +284,116 @@ impl Sheet {
 /// Two atoms, to be combined with all others.
 struct Pair<'s> {
     sheet: &'s Sheet,
+    singles: &'s Singles,
     a: usize,
     b: usize,
+    /// Row by row: the number of samples with both, and their bits.
+    n_ab: Vec<f64>,
+    model: Vec<u32>,
+    data: Vec<u32>,
+}
+
+/// The number of samples with each atom, row by row, and how often the data have one or two atoms.
+struct Singles {
+    counts: Vec<Vec<f64>>,
+    data: Vec<f64>,
+    /// For a < b: how often the data have both.
+    pairs: Vec<Vec<f64>>,
+}
+
+impl Singles {
+    fn new(sheet: &Sheet, atoms: &[usize]) -> Self {
+        let count = |words: &Vec<u32>| words.iter().map(|word| f64::from(word.count_ones())).collect();
+        let n = sheet.atoms.len();
+        let of_data = |a: usize, b: usize| -> f64 {
+            let words = sheet.data[a].iter().zip(&sheet.data[b]).zip(&sheet.weights);
+            words.map(|((a, b), weight)| weight * f64::from((a & b).count_ones())).sum()
+        };
+        let pairs = |a: usize| -> Vec<f64> {
+            let is_wanted = |b: usize| a <= b && atoms.binary_search(&a).is_ok();
+            (0..n).map(|b| if is_wanted(b) { of_data(a, b) } else { 0.0 }).collect()
+        };
+        let pairs: Vec<Vec<f64>> = (0..n).into_par_iter().map(pairs).collect();
+        Self {
+            counts: sheet.model.iter().map(count).collect(),
+            data: (0..n).map(|a| pairs[a][a]).collect(),
+            pairs,
+        }
+    }
 }
 
 impl<'s> Pair<'s> {
-    fn new(sheet: &'s Sheet, a: usize, b: usize) -> Self {
-        Self { sheet, a, b }
+    fn new(sheet: &'s Sheet, singles: &'s Singles, a: usize, b: usize) -> Self {
+        let both = |set: &[Vec<u32>]| set[a].iter().zip(&set[b]).map(|(a, b)| a & b).collect::<Vec<u32>>();
+        let (model, data) = (both(&sheet.model), both(&sheet.data));
+        let n_ab = model.iter().map(|word| f64::from(word.count_ones())).collect();
+        Self { sheet, singles, a, b, n_ab, model, data }
     }
 
-    /// The counts of all sign patterns with a third atom. Bit i of a pattern is set if its i-th atom is positive.
+    /// The counts of all sign patterns with a third atom, c > b > a. Bit i of a pattern is set if its i-th atom is positive.
     fn patterns(&self, c: usize) -> [Counts; 8] {
-        let sheet = self.sheet;
-        let words = |set: &'s [Vec<u32>]| [&set[self.a][..], &set[self.b][..], &set[c][..]];
-        let (data, model) = (words(&sheet.data), words(&sheet.model));
-        let (data, _) = moments(data, &sheet.weights, false);
-        let (linear, squares) = moments(model, &sheet.weights, true);
+        let (sums, squares) = self.moments(c);
+        let data = self.data(c);
         let scale = N_SAMPLES as f64;
         std::array::from_fn(|signs| {
-            let (sum, square) = (linear[signs], squares[signs]);
+            let (sum, square) = (sums[signs], squares[signs]);
             Counts {
-                data: data[signs] / scale,
+                data: data[signs].max(0.0) / scale,
                 expected: sum / scale,
                 variance: (scale * sum - square) / (scale * (scale - 1.0)),
             }
         })
     }
-}
 
-/// Σ ω n and Σ ω n² over rows, for the number n of bits with each sign pattern of three words.
-fn moments(words: [&[u32]; 3], weights: &[f64], with_squares: bool) -> ([f64; 8], [f64; 8]) {
-    let [a, b, c] = words;
-    let n = weights.len();
-    let (a, b, c) = (&a[..n], &b[..n], &c[..n]);
-    wide!({
-        let (mut sums, mut squares) = ([0.0; 8], [0.0; 8]);
-        for row in 0..n {
-            let (x, y, z) = (a[row], b[row], c[row]);
-            let (xy, weight) = (x & y, weights[row]);
-            let counts = [
-                (!(x | y | z)).count_ones(),
-                (x & !(y | z)).count_ones(),
-                (y & !(x | z)).count_ones(),
-                (xy & !z).count_ones(),
-                (z & !(x | y)).count_ones(),
-                (x & z & !y).count_ones(),
-                (y & z & !x).count_ones(),
-                (xy & z).count_ones(),
-            ];
-            for signs in 0..8 {
-                let count = f64::from(counts[signs]);
-                sums[signs] += weight * count;
-                if with_squares {
-                    squares[signs] += weight * count * count;
+    /// Σ ω n over rows, for the number n of the data's bits with each sign pattern.
+    fn data(&self, c: usize) -> [f64; 8] {
+        let (sheet, of) = (self.sheet, self.singles);
+        let rows = self.data.iter().zip(&sheet.data[c]).zip(&sheet.weights);
+        let abc = rows.map(|((ab, c), weight)| weight * f64::from((ab & c).count_ones())).sum();
+        let all = N_SAMPLES as f64 * sheet.weights.iter().sum::<f64>();
+        let singles = [self.a, self.b, c].map(|atom| of.data[atom]);
+        patterns(all, singles, [of.pairs[self.a][self.b], of.pairs[self.a][c], of.pairs[self.b][c]], abc)
+    }
+
+    /// Σ ω n and Σ ω n² over rows, for the number n of samples with each sign pattern.
+    fn moments(&self, c: usize) -> ([f64; 8], [f64; 8]) {
+        let n = self.sheet.n_rows();
+        let [a, b, c_bits] = [self.a, self.b, c].map(|atom| &self.sheet.model[atom][..n]);
+        let [n_a, n_b, n_c] = [self.a, self.b, c].map(|atom| &self.singles.counts[atom][..n]);
+        let (ab, n_ab, weights) = (&self.model[..n], &self.n_ab[..n], &self.sheet.weights[..n]);
+        wide!({
+            let (mut sums, mut squares) = ([0.0; 8], [0.0; 8]);
+            for row in 0..n {
+                let c = c_bits[row];
+                let [n_ac, n_bc, n_abc] =
+                    [a[row] & c, b[row] & c, ab[row] & c].map(|word| f64::from(word.count_ones()));
+                let singles = [n_a[row], n_b[row], n_c[row]];
+                let counts = patterns(N_SAMPLES as f64, singles, [n_ab[row], n_ac, n_bc], n_abc);
+                for signs in 0..8 {
+                    let weighted = weights[row] * counts[signs];
+                    sums[signs] += weighted;
+                    squares[signs] += weighted * counts[signs];
                 }
             }
-        }
-        (sums, squares)
-    })
+            (sums, squares)
+        })
+    }
 }
 
-impl Counts {
-    /// Adds a row with `data` and `model` of its samples.
-    fn add(&mut self, weight: f64, data: u32, model: u32) {
-        let (n, scale) = (f64::from(model), N_SAMPLES as f64);
-        self.data += weight * f64::from(data) / scale;
-        self.expected += weight * n / scale;
-        self.variance += weight * n * (scale - n) / (scale * (scale - 1.0));
-    }
+/// The counts of all sign patterns of three atoms from those of the positive ones, by inclusion and exclusion. The pairs
+/// are ab, ac and bc.
+#[inline(always)]
+fn patterns(all: f64, [a, b, c]: [f64; 3], [ab, ac, bc]: [f64; 3], abc: f64) -> [f64; 8] {
+    [
+        all - a - b - c + ab + ac + bc - abc,
+        a - ab - ac + abc,
+        b - ab - bc + abc,
+        ab - abc,
+        c - ac - bc + abc,
+        ac - abc,
+        bc - abc,
+        abc,
+    ]
 }
 
 /// Decides whether a candidate pays.
@@ -437,33 +419,18 @@ impl Pays<'_> {
 
     fn priced(&self, counts: Counts, feature: Feature) -> Option<Candidate> {
         let ((weight, gain), price) = (counts.best(), self.parsimony * self.prices.of(&feature));
-        (gain > price && !self.tried.contains(&feature)).then_some(Candidate { feature, gain, weight, price })
+        let variance_ratio = counts.variance_ratio(weight);
+        (gain > price && !self.tried.contains(&feature)).then_some(Candidate {
+            feature,
+            gain,
+            weight,
+            variance_ratio,
+            price,
+        })
     }
 }
 
 /// Sorts candidates by gain less price, the best first.
 fn sort(candidates: &mut [Candidate]) {
-    let net = |candidate: &Candidate| candidate.gain - candidate.price;
-    candidates.sort_by(|a, b| net(b).total_cmp(&net(a)).then_with(|| a.feature.cmp(&b.feature)));
-}
-
-/// The bits of an atom in samples.
-fn word(samples: &Samples, atom: &Atom) -> u32 {
-    samples
-        .iter()
-        .enumerate()
-        .fold(0, |word, (bit, sample)| word | u32::from(sample.indices()[atom.label] == atom.category) << bit)
-}
-
-/// The bits that are set in at least `n` words.
-fn at_least(n: usize, words: impl Iterator<Item = u32>) -> u32 {
-    // reached[k]: the bits that were set in at least k + 1 words so far.
-    let mut reached = vec![0; n];
-    for word in words {
-        for k in (1..n).rev() {
-            reached[k] |= reached[k - 1] & word;
-        }
-        reached[0] |= word;
-    }
-    reached[n - 1]
+    candidates.sort_by(|a, b| b.net().total_cmp(&a.net()).then_with(|| a.feature.cmp(&b.feature)));
 }

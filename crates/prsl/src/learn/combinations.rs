@@ -71,7 +71,8 @@ impl Evaluation for Value {
 pub(crate) fn learn(problem: &Problem, compiled: &mut Compiled, parameters: &[f64]) -> Combinations {
     let Some(table) = Table::new(problem, compiled, parameters) else { return Combinations::default() };
     let bounds = [(-MAX_PARAMETER, MAX_PARAMETER), (0.0, MAX_PARAMETER)];
-    let (at, best) = minimize(vec![-1.0, 1.0], &bounds, 1e-9, |at| table.value([at[0], at[1]]), || true);
+    let (at, best) =
+        minimize(vec![-1.0, 1.0], &bounds, None, 1e-9, |at| table.value([at[0], at[1]]), || true);
     if -best.value <= MIN_GAIN {
         return Combinations::default();
     }

@@ -154,7 +154,8 @@ impl<'a> Fisher<'a> {
                     }
                 }
                 Calibration::Biased(at) => {
-                    (0..n).for_each(|category| columns.push(self.column(at + category, words(category), one)));
+                    (0..n)
+                        .for_each(|category| columns.push(self.column(at + category, words(category), one)));
                 }
             }
         }
@@ -235,7 +236,9 @@ impl Matrix {
     /// The matrix without a row and the column of the same number.
     pub(crate) fn without(mut self, place: usize) -> Self {
         self.rows.remove(place);
-        self.rows.iter_mut().for_each(|row| drop(row.remove(place)));
+        for row in &mut self.rows {
+            row.remove(place);
+        }
         self
     }
 

@@ -1,9 +1,8 @@
-//! L-BFGS with bounds and a diagonal preconditioner.
+//! L-BFGS with bounds, and with an estimate of the Hessian to start from.
 
 use std::collections::VecDeque;
 
-use serde::{Deserialize, Serialize};
-
+use super::fisher::{Factor, Matrix};
 use crate::calibrate::minimize::{add, difference, dot};
 
 /// Number of steps that the approximation of the Hessian remembers.
@@ -23,32 +22,32 @@ pub(crate) trait Evaluation {
 }
 
 /// Minimizes a convex function over a box. Stops when the predicted decrease is below `tolerance`, or when `goes_on` says
-/// so. Returns the best parameters with their evaluation.
+/// so. Returns the best parameters with their evaluation. The first estimate of the Hessian is `hessian`, if there is one,
+/// or else the diagonal of each evaluation.
 pub(crate) fn minimize<E: Evaluation>(
-    at: Vec<f64>,
-    bounds: &[(f64, f64)],
-    tolerance: f64,
-    function: impl FnMut(&[f64]) -> E,
-    goes_on: impl FnMut() -> bool,
-) -> (Vec<f64>, E) {
-    minimize_with(&mut Memory::default(), at, bounds, tolerance, function, goes_on)
-}
-
-/// Like [`minimize`], with a memory of earlier steps, which is updated. Its steps may be about fewer parameters.
-pub(crate) fn minimize_with<E: Evaluation>(
-    memory: &mut Memory,
     mut at: Vec<f64>,
     bounds: &[(f64, f64)],
+    hessian: Option<&Matrix>,
     tolerance: f64,
     mut function: impl FnMut(&[f64]) -> E,
     mut goes_on: impl FnMut() -> bool,
 ) -> (Vec<f64>, E) {
-    memory.extend(at.len());
+    let mut memory = Memory::default();
+    let mut factor: Option<(Vec<bool>, Factor)> = None;
     project(&mut at, bounds);
     let mut here = function(&at);
     for _ in 0..MAX_STEPS {
         let is_free = free(&at, here.gradient(), bounds);
-        let step = memory.step(here.gradient(), here.curvature(), &is_free);
+        if let Some(hessian) = hessian
+            && factor.as_ref().is_none_or(|(of, _)| *of != is_free)
+        {
+            factor = Some((is_free.clone(), hessian.factor(&is_free, here.curvature())));
+        }
+        let scale = |step: &mut [f64]| match &factor {
+            Some((_, factor)) => factor.solve(step),
+            None => step.iter_mut().zip(here.curvature()).for_each(|(step, curvature)| *step /= curvature),
+        };
+        let step = memory.step(here.gradient(), &is_free, scale);
         let descent = dot(&step, here.gradient());
         if descent <= 2.0 * tolerance || !goes_on() {
             break;
@@ -91,25 +90,12 @@ fn free(at: &[f64], gradient: &[f64], bounds: &[(f64, f64)]) -> Vec<bool> {
 }
 
 /// The last steps, and the changes of the gradient that they caused.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Memory {
+#[derive(Default)]
+struct Memory {
     pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Memory {
-    /// Adds parameters that have not moved.
-    fn extend(&mut self, n: usize) {
-        for (moved, changed) in &mut self.pairs {
-            moved.resize(n, 0.0);
-            changed.resize(n, 0.0);
-        }
-    }
-
-    /// Forgets all steps.
-    pub(crate) fn clear(&mut self) {
-        self.pairs.clear();
-    }
-
     fn remember(&mut self, moved: Vec<f64>, changed: Vec<f64>) {
         if dot(&moved, &changed) <= 1e-12 * dot(&moved, &moved) {
             return;
@@ -121,8 +107,8 @@ impl Memory {
     }
 
     /// The gradient times an estimate of the inverse Hessian (two-loop recursion; Nocedal and Wright, algorithm 7.4), over
-    /// the free parameters.
-    fn step(&self, gradient: &[f64], curvature: &[f64], is_free: &[bool]) -> Vec<f64> {
+    /// the free parameters. `scale` multiplies by the first estimate.
+    fn step(&self, gradient: &[f64], is_free: &[bool], scale: impl Fn(&mut [f64])) -> Vec<f64> {
         let masked = |values: &[f64]| -> Vec<f64> {
             values.iter().zip(is_free).map(|(value, free)| if *free { *value } else { 0.0 }).collect()
         };
@@ -139,7 +125,7 @@ impl Memory {
             add(&mut step, -factor, changed);
             factors.push(factor);
         }
-        step.iter_mut().zip(curvature).for_each(|(step, curvature)| *step /= curvature);
+        scale(&mut step);
         for ((moved, changed), factor) in pairs.iter().zip(factors.into_iter().rev()) {
             let other = dot(changed, &step) / dot(moved, changed);
             add(&mut step, factor - other, moved);

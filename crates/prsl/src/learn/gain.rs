@@ -33,7 +33,7 @@ impl Counts {
         if self.expected - self.data <= RATE {
             return (0.0, 0.0);
         }
-        let p = (1.0 - self.variance / self.expected).clamp(1e-9, 1.0 - 1e-9);
+        let p = self.share();
         let n = self.expected / p;
         let slope = |w: f64| {
             let e = (-w).exp();
@@ -47,6 +47,17 @@ impl Counts {
         let w = (low + high) / 2.0;
         let gain = -w * self.data - n * (p * (-w).exp_m1()).ln_1p() - RATE * w - PRECISION / 2.0 * w * w;
         (w, gain)
+    }
+
+    /// The ratio of the variances within rows at a weight and at 0: e⁻ʷ / (1 − p + p e⁻ʷ)².
+    pub(crate) fn variance_ratio(&self, weight: f64) -> f64 {
+        let (p, e) = (self.share(), (-weight).exp());
+        e / (1.0 - p + p * e).powi(2)
+    }
+
+    /// p: the probability of the conjunction where it is possible.
+    fn share(&self) -> f64 {
+        (1.0 - self.variance / self.expected).clamp(1e-9, 1.0 - 1e-9)
     }
 
     /// An upper bound of the gain that needs no search: the function is below w (E − D − 1) − w²/18.

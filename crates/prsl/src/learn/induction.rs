@@ -4,19 +4,20 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::candidates::{Candidate, N_SAMPLES, Observed, Prices, Sheet};
-use super::data::Known;
+use super::candidates::{Candidate, Prices, ShortList};
 use super::feature::Feature;
-use super::fit::{Evaluation, Memory, minimize_with};
+use super::fisher::{Added, Fisher, Matrix};
+use super::fit::{Evaluation, minimize};
 use super::objective::{Compiled, Point, Problem};
+use super::sheet::Sheet;
 use crate::error::{Error, Result};
 
 /// Learning stops after this many additions in a row that did not pay.
 const MAX_FAILURES: usize = 5;
+/// Learning also stops after this many additions in a row that would have made inference too slow.
+const MAX_REFUSALS: usize = 20;
 /// Rules of a smaller weight are removed: p is then below 0.5125.
 const MIN_WEIGHT: f64 = 0.05;
-/// Maximum number of rows on which candidates are scored.
-const MAX_SCORED: usize = 20_000;
 /// One rule is added at a time for each this many labels. Rules that are added together are about different labels, so
 /// that their estimated gains hardly change each other.
 const LABELS_PER_ADDITION: usize = 5;
@@ -50,12 +51,12 @@ pub(crate) struct State {
     /// Candidates that did not pay, or that made inference too slow.
     pub(crate) tried: BTreeSet<Feature>,
     pub(crate) n_failures: usize,
+    pub(crate) n_refusals: usize,
+    pub(crate) short_list: ShortList,
     /// Number of passes, which seeds the samples.
     pub(crate) n_passes: u64,
     /// What was added when.
     pub(crate) path: Vec<Step>,
-    /// Steps of the last refit, which speed up the next.
-    pub(crate) memory: Memory,
 }
 
 impl State {
@@ -64,7 +65,6 @@ impl State {
         self.tried.insert(self.features.remove(place));
         self.broken.remove(place);
         self.parameters.remove(n_fixed + place);
-        self.memory.clear();
     }
 }
 
@@ -83,6 +83,16 @@ pub(crate) struct Step {
 
 /// Number of candidates that are shown beside those that were added.
 const RUNNERS_UP: usize = 3;
+
+/// What became of rules that were tried.
+enum Attempt {
+    /// They are added.
+    Pays(Box<Compiled>, Step),
+    /// They gain less than their price.
+    Fails,
+    /// Exact inference would take too long.
+    TooCostly,
+}
 
 /// How rules are added.
 pub(crate) struct Induction<'a> {
@@ -108,17 +118,17 @@ impl Induction<'_> {
             .collect()
     }
 
-    /// Refits all parameters.
+    /// Refits all parameters, with an estimate of the Hessian to start from.
     pub(crate) fn refit(
         &self,
         compiled: &mut Compiled,
-        memory: &mut Memory,
+        hessian: Option<&Matrix>,
         start: Vec<f64>,
         tolerance: f64,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
         let bounds = self.bounds(compiled.broken.len());
-        minimize_with(memory, start, &bounds, tolerance, |at| self.problem.point(compiled, at), goes_on)
+        minimize(start, &bounds, hessian, tolerance, |at| self.problem.point(compiled, at), goes_on)
     }
 
     /// One pass: scores candidates and adds the best. Returns the compiled rules, and whether to go on.
@@ -128,50 +138,49 @@ impl Induction<'_> {
         mut compiled: Compiled,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<(Compiled, bool)> {
-        if state.features.len() >= self.max_rules || state.n_failures >= MAX_FAILURES {
+        if state.features.len() >= self.max_rules {
             return Ok((compiled, false));
         }
-        let mut found = self.score(state, &mut compiled);
+        let sheet = self.draw(state, &mut compiled);
+        let fisher = Fisher::new(self.problem, &sheet, &state.features);
+        let n_tried = state.tried.len();
+        let found = self.score(state, &sheet);
         state.n_passes += 1;
-        loop {
-            let batch = self.batch(state, &found);
-            if batch.is_empty() {
-                return Ok((compiled, false));
-            }
-            match self.attempt(state, &batch, goes_on)? {
-                Some((added, mut step)) => {
+        let mut most = (self.problem.data.n_labels() / LABELS_PER_ADDITION).max(1);
+        while state.n_failures < MAX_FAILURES && state.n_refusals < MAX_REFUSALS && goes_on() {
+            let batch = self.batch(state, &found, most);
+            let Some(best) = batch.first() else { return Ok((compiled, state.tried.len() > n_tried)) };
+            match self.attempt(state, &batch, fisher.as_ref(), goes_on)? {
+                Attempt::Pays(added, mut step) => {
                     let others = found.iter().filter(|other| !step.added.contains(&other.feature));
                     let shown = others.take(RUNNERS_UP).map(|other| (other.feature.clone(), other.gain));
                     step.runners_up = shown.collect();
                     state.path.push(step);
-                    state.n_failures = 0;
-                    return Ok((added, true));
+                    (state.n_failures, state.n_refusals) = (0, 0);
+                    return Ok((*added, true));
                 }
-                None if !goes_on() => return Ok((compiled, false)),
-                None if batch.len() > 1 => found.truncate(1),
-                None => {
-                    state.tried.insert(batch[0].feature.clone());
-                    state.n_failures += 1;
-                    found.retain(|candidate| !state.tried.contains(&candidate.feature));
-                    if state.n_failures >= MAX_FAILURES || found.is_empty() {
-                        return Ok((compiled, !found.is_empty() || state.n_failures < MAX_FAILURES));
+                _ if batch.len() > 1 => most = 1,
+                other => {
+                    match other {
+                        Attempt::TooCostly => state.n_refusals += 1,
+                        _ => state.n_failures += 1,
                     }
+                    state.tried.insert(best.feature.clone());
                 }
             }
         }
+        Ok((compiled, false))
     }
 
-    /// The best candidate, with others about other labels.
-    fn batch(&self, state: &State, found: &[Candidate]) -> Vec<Candidate> {
-        let net = |candidate: &Candidate| candidate.gain - candidate.price;
-        let most = (self.problem.data.n_labels() / LABELS_PER_ADDITION).max(1);
+    /// The best candidate, with others about other labels, `most` in all.
+    fn batch(&self, state: &State, found: &[Candidate], most: usize) -> Vec<Candidate> {
         let most = most.min(self.max_rules - state.features.len());
         let mut batch: Vec<Candidate> = Vec::new();
         let mut labels: HashSet<usize> = HashSet::new();
         for candidate in found.iter().filter(|candidate| !state.tried.contains(&candidate.feature)) {
             let own = candidate.feature.labels(&self.problem.counted);
             let is_apart = own.iter().all(|label| !labels.contains(label));
-            let is_good = batch.first().is_none_or(|best| net(candidate) >= SHARE * net(best));
+            let is_good = batch.first().is_none_or(|best| candidate.net() >= SHARE * best.net());
             if batch.len() < most && is_apart && is_good {
                 labels.extend(own);
                 batch.push(candidate.clone());
@@ -180,13 +189,14 @@ impl Induction<'_> {
         batch
     }
 
-    /// Adds a batch and refits. Returns `None`, without a change, if it does not pay or takes too long.
+    /// Adds a batch and refits. The state changes only if the batch pays.
     fn attempt(
         &self,
         state: &mut State,
         batch: &[Candidate],
+        fisher: Option<&Fisher<'_>>,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<(Compiled, Step)>> {
+    ) -> Result<Attempt> {
         let mut features = state.features.clone();
         let mut broken = state.broken.clone();
         let mut parameters = state.parameters.clone();
@@ -197,14 +207,18 @@ impl Induction<'_> {
         }
         let mut compiled = match self.problem.compile_larger(&features, &broken) {
             Ok(compiled) => compiled,
-            Err(Error::TooCostly { .. }) => return Ok(None),
+            Err(Error::TooCostly { .. }) => return Ok(Attempt::TooCostly),
             Err(error) => return Err(error),
         };
-        let mut memory = state.memory.clone();
-        let (parameters, point) = self.refit(&mut compiled, &mut memory, parameters, TOLERANCE, goes_on);
+        let added: Vec<Added<'_>> = batch
+            .iter()
+            .map(|it| Added { feature: &it.feature, variance_ratio: it.variance_ratio })
+            .collect();
+        let hessian = fisher.map(|fisher| fisher.with(&added));
+        let (parameters, point) = self.refit(&mut compiled, hessian.as_ref(), parameters, TOLERANCE, goes_on);
         let price: f64 = batch.iter().map(|candidate| candidate.price).sum();
         if state.value - point.value <= price {
-            return Ok(None);
+            return Ok(Attempt::Fails);
         }
         let step = Step {
             added: batch.iter().map(|candidate| candidate.feature.clone()).collect(),
@@ -214,12 +228,12 @@ impl Induction<'_> {
             runners_up: Vec::new(),
         };
         (state.features, state.broken) = (features, broken);
-        (state.parameters, state.value, state.memory) = (parameters, point.value, memory);
+        (state.parameters, state.value) = (parameters, point.value);
         if self.remove_weak(state) {
             compiled = self.problem.compile(&state.features, &state.broken)?;
             state.value = self.problem.point(&mut compiled, &state.parameters).value;
         }
-        Ok(Some((compiled, step)))
+        Ok(Attempt::Pays(Box::new(compiled), step))
     }
 
     /// Removes rules of a tiny weight. Returns whether there were any.
@@ -236,65 +250,14 @@ impl Induction<'_> {
         true
     }
 
-    /// Draws samples and scores all candidates.
-    fn score(&self, state: &State, compiled: &mut Compiled) -> Vec<Candidate> {
-        let problem = self.problem;
-        problem.reweigh(&mut compiled.engine, &state.parameters);
-        let rows = self.scored_rows();
-        let values = problem.values(&state.parameters, &rows);
-        let weights: Vec<f64> = rows.iter().map(|&row| problem.data.weights[row]).collect();
-        let scale = problem.data.weight() / weights.iter().sum::<f64>();
-        let mixed = |row: &usize, stream: u64| {
-            splitmix(problem.data.hashes[*row] ^ splitmix(self.seed ^ splitmix(2 * state.n_passes + stream)))
-        };
-        let seeds: Vec<u64> = rows.iter().map(|row| mixed(row, 0)).collect();
-        let samples = compiled.engine.samples(&problem.rows(&values, &weights), &seeds, N_SAMPLES);
-        let partial: Vec<usize> =
-            (0..rows.len()).filter(|&at| problem.data.known[rows[at]] == Known::Some).collect();
-        let numbers: Vec<usize> = partial.iter().map(|&at| rows[at]).collect();
-        let clamped = problem.clamped(&problem.values(&state.parameters, &numbers), &numbers);
-        let seeds: Vec<u64> = numbers.iter().map(|row| mixed(row, 1)).collect();
-        let of_weights = vec![1.0; numbers.len()];
-        let given = compiled.engine.samples(&problem.rows(&clamped, &of_weights), &seeds, N_SAMPLES);
-        let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
-        let scaled = weights.iter().map(|weight| scale * weight).collect();
-        let mut sheet = Sheet::new(&sizes, &problem.counted, scaled);
-        let mut given = given.into_iter();
-        for (at, (&row, samples)) in rows.iter().zip(&samples).enumerate() {
-            let known = match problem.data.known[row] {
-                Known::All => None,
-                Known::Some => given.next().flatten(),
-            };
-            let Some(samples) = samples else { continue };
-            let observed = match &known {
-                Some(samples) => Observed::Sampled(samples),
-                None => Observed::Complete(
-                    (0..sizes.len()).filter_map(|label| problem.data.truth(row, label)).collect(),
-                ),
-            };
-            sheet.set(at, &observed, samples);
-        }
+    /// Draws samples from the model with the present rules.
+    pub(crate) fn draw(&self, state: &State, compiled: &mut Compiled) -> Sheet {
+        Sheet::draw(self.problem, compiled, &state.parameters, self.seed, state.n_passes)
+    }
+
+    fn score(&self, state: &mut State, sheet: &Sheet) -> Vec<Candidate> {
         let mut tried = state.tried.clone();
         tried.extend(state.features.iter().cloned());
-        sheet.candidates(self.prices, self.parsimony, self.unary, &tried)
+        sheet.candidates(self.prices, self.parsimony, self.unary, &tried, &mut state.short_list)
     }
-
-    /// The rows on which candidates are scored: all, or those with the smallest hashes.
-    fn scored_rows(&self) -> Vec<usize> {
-        let data = &self.problem.data;
-        if data.n_rows() <= MAX_SCORED {
-            return (0..data.n_rows()).collect();
-        }
-        let share = MAX_SCORED as f64 / data.n_rows() as f64;
-        let limit = (share * u64::MAX as f64) as u64;
-        (0..data.n_rows()).filter(|&row| splitmix(data.hashes[row] ^ self.seed) <= limit).collect()
-    }
-}
-
-/// A bijection that scatters its input (the finalizer of SplitMix64).
-fn splitmix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }

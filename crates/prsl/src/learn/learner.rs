@@ -10,7 +10,8 @@ use super::combinations::{self, Combinations};
 use super::data::{Calibration, Data};
 use super::examples::Examples;
 use super::feature::Feature;
-use super::fit::{Memory, minimize};
+use super::fisher::Fisher;
+use super::fit::minimize;
 use super::induction::{FINAL_TOLERANCE, Induction, State};
 use super::notes::Note;
 use super::objective::{Compiled, Problem, sigmoid};
@@ -228,13 +229,14 @@ impl Learner {
         let mut point = problem.point(&mut compiled, &state.parameters);
         let is_refitted = run.progress.phase != Phase::Adding;
         if !run.is_over && !is_refitted {
-            let (mut memory, mut goes_on) = (state.memory.clone(), || run.goes_on());
+            let sheet = induction.draw(&state, &mut compiled);
+            let fisher = Fisher::new(&problem, &sheet, &state.features);
             let refit = induction.refit(
                 &mut compiled,
-                &mut memory,
+                fisher.as_ref().map(Fisher::matrix),
                 state.parameters.clone(),
                 FINAL_TOLERANCE,
-                &mut goes_on,
+                &mut || run.goes_on(),
             );
             (state.parameters, point) = refit;
             state.value = point.value;
@@ -322,7 +324,7 @@ impl Learner {
         let start = [problem.data.identity(), problem.free_weights()].concat();
         let bounds = vec![(f64::NEG_INFINITY, f64::INFINITY); start.len()];
         let evaluate = |at: &[f64]| problem.independent_point(at);
-        let (start, _) = minimize(start, &bounds, FINAL_TOLERANCE, evaluate, || run.goes_on());
+        let (start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, evaluate, || run.goes_on());
         problem.center(&start);
         start
     }
@@ -336,10 +338,9 @@ impl Learner {
     ) -> Result<(f64, Compiled)> {
         let problem = induction.problem;
         let mut compiled = problem.compile(&[], &[])?;
-        let mut memory = Memory::default();
         let (parameters, point) =
-            induction.refit(&mut compiled, &mut memory, start, FINAL_TOLERANCE, &mut || run.goes_on());
-        let first = State { parameters, value: point.value, memory, ..State::default() };
+            induction.refit(&mut compiled, None, start, FINAL_TOLERANCE, &mut || run.goes_on());
+        let first = State { parameters, value: point.value, ..State::default() };
         let mut state = run.progress.state.take().unwrap_or(first);
         if !state.features.is_empty() {
             compiled = problem.compile(&state.features, &state.broken)?;
@@ -357,7 +358,8 @@ impl Learner {
                 let simpler = induction.simplify(&mut state, &mut compiled, &mut || run.goes_on())?;
                 let fewer = induction.prune(&mut state, &mut compiled, &mut || run.goes_on())?;
                 if simpler || fewer {
-                    (pays, state.n_failures) = (true, 0);
+                    pays = true;
+                    (state.n_failures, state.n_refusals) = (0, 0);
                 }
             }
         }

@@ -14,8 +14,8 @@
 //! |---|---|
 //! | `examples`, `data` | rows as users give them, and in the form that learning needs |
 //! | `feature` | violations of clauses and count rules |
-//! | `candidates`, `gain` | all candidates, and what each would gain |
-//! | `objective`, `fit` | the penalized likelihood with its gradient, and L-BFGS |
+//! | `sheet`, `candidates`, `gain` | samples of the model as bits, all candidates, and what each would gain |
+//! | `objective`, `fisher`, `fit` | the penalized likelihood with its gradient and Hessian, and L-BFGS |
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
@@ -30,6 +30,7 @@ mod cross_validation;
 mod data;
 mod examples;
 mod feature;
+mod fisher;
 mod fit;
 mod gain;
 mod induction;
@@ -39,6 +40,7 @@ mod objective;
 pub mod paper;
 mod priors;
 mod refine;
+mod sheet;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -2,7 +2,8 @@
 
 use super::candidates::Prices;
 use super::feature::Feature;
-use super::fit::minimize_with;
+use super::fisher::{Fisher, Matrix};
+use super::fit::minimize;
 use super::induction::{Induction, State};
 use super::objective::{Compiled, Point, Problem};
 
@@ -30,20 +31,14 @@ impl Induction<'_> {
         &self,
         state: &State,
         compiled: &mut Compiled,
+        hessian: Option<&Matrix>,
         place: usize,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
         let mut bounds = self.bounds(state.features.len());
         bounds[self.problem.n_fixed() + place] = (0.0, 0.0);
         let evaluate = |at: &[f64]| self.problem.point(compiled, at);
-        minimize_with(
-            &mut state.memory.clone(),
-            state.parameters.clone(),
-            &bounds,
-            TOLERANCE,
-            evaluate,
-            goes_on,
-        )
+        minimize(state.parameters.clone(), &bounds, hessian, TOLERANCE, evaluate, goes_on)
     }
 
     /// The notes on all learned rules. `goes_on` ends refits early; the gains are then upper bounds.
@@ -53,9 +48,12 @@ impl Induction<'_> {
         compiled: &mut Compiled,
         goes_on: &mut dyn FnMut(usize) -> bool,
     ) -> Vec<Note> {
+        let sheet = self.draw(state, compiled);
+        let fisher = Fisher::new(self.problem, &sheet, &state.features);
+        let hessian = fisher.as_ref().map(Fisher::matrix);
         let mut notes = Vec::new();
         for place in 0..state.features.len() {
-            let (at, without) = self.without(state, compiled, place, &mut || goes_on(place));
+            let (at, without) = self.without(state, compiled, hessian, place, &mut || goes_on(place));
             let feature = &state.features[place];
             let (known, broken) = self.problem.tally(feature);
             let expected = self.problem.expected(compiled, &at, place, without.expected[place]);

@@ -4,6 +4,7 @@
 //! so that the moves end.
 
 use super::feature::Feature;
+use super::fisher::{Added, Fisher};
 use super::induction::{Induction, State, TOLERANCE};
 use super::objective::Compiled;
 use crate::error::{Error, Result};
@@ -27,16 +28,22 @@ impl Induction<'_> {
     ) -> Result<bool> {
         let mut is_changed = false;
         let mut suspects = self.suspects(state, compiled, goes_on);
+        if suspects.is_empty() {
+            return Ok(false);
+        }
+        let sheet = self.draw(state, compiled);
+        let fisher = Fisher::new(self.problem, &sheet, &state.features);
+        let mut hessian = fisher.map(|fisher| fisher.matrix().clone());
         while let Some(feature) = suspects.pop().filter(|_| goes_on()) {
             let place = state.features.iter().position(|other| *other == feature).expect("it is learned");
-            let without = self.without(state, compiled, place, goes_on);
-            if without.1.value - state.value < self.parsimony * self.price(&feature) {
+            let (mut parameters, point) = self.without(state, compiled, hessian.as_ref(), place, goes_on);
+            if point.value - state.value < self.parsimony * self.price(&feature) {
+                let parameter = self.problem.n_fixed() + place;
                 state.remove(place, self.problem.n_fixed());
                 *compiled = self.problem.compile(&state.features, &state.broken)?;
-                let mut parameters = without.0;
-                parameters.remove(self.problem.n_fixed() + place);
-                state.value = without.1.value;
-                state.parameters = parameters;
+                parameters.remove(parameter);
+                hessian = hessian.map(|hessian| hessian.without(parameter));
+                (state.value, state.parameters) = (point.value, parameters);
                 is_changed = true;
             }
         }
@@ -71,70 +78,73 @@ impl Induction<'_> {
         compiled: &mut Compiled,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
-        let mut is_changed = false;
         let each = EVALUATIONS * self.problem.data.n_rows() as f64 * compiled.engine.work();
         let mut n_left = (MAX_WORK / each.max(1.0)) as usize;
-        for place in 0..state.features.len() {
-            for simpler in simpler(&state.features[place]) {
-                if !goes_on() {
-                    return Ok(is_changed);
-                }
-                if simpler.iter().any(|it| state.features.contains(it) || state.tried.contains(it)) {
-                    continue;
-                }
-                if n_left == 0 {
-                    return Ok(is_changed);
-                }
-                n_left -= 1;
-                if let Some(replaced) = self.replace(state, place, simpler, goes_on)? {
+        let mut is_changed = false;
+        let mut rest = state.features.clone().into_iter().peekable();
+        while rest.peek().is_some() {
+            let sheet = self.draw(state, compiled);
+            let fisher = Fisher::new(self.problem, &sheet, &state.features);
+            for feature in rest.by_ref() {
+                let mut alternatives = simpler(&feature);
+                let is_known = |it: &Feature| state.features.contains(it) || state.tried.contains(it);
+                alternatives.retain(|rules| !rules.iter().any(is_known));
+                alternatives.truncate(n_left);
+                n_left -= alternatives.len();
+                let replaced = self.replace(state, fisher.as_ref(), &feature, &alternatives, goes_on)?;
+                if let Some(replaced) = replaced {
                     *compiled = replaced;
                     is_changed = true;
-                    break;
+                    break; // the samples are those of the rules before
                 }
             }
         }
         Ok(is_changed)
     }
 
-    /// Replaces a rule by others if objective and prices decrease.
+    /// Replaces a rule by the first alternative with which objective and prices decrease.
     fn replace(
         &self,
         state: &mut State,
-        place: usize,
-        simpler: Vec<Feature>,
+        fisher: Option<&Fisher<'_>>,
+        feature: &Feature,
+        alternatives: &[Vec<Feature>],
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Compiled>> {
-        let (mut features, mut broken) = (state.features.clone(), state.broken.clone());
-        let mut start = state.parameters.clone();
-        let weight = start[self.problem.n_fixed() + place];
-        let saved = self.price(&features[place]) - simpler.iter().map(|it| self.price(it)).sum::<f64>();
-        let saved = self.parsimony * saved;
-        for (number, simpler) in simpler.into_iter().enumerate() {
-            let count = self.problem.broken(&simpler);
-            if number == 0 {
-                (features[place], broken[place]) = (simpler, count);
-                start[self.problem.n_fixed() + place] = weight / 2.0;
-            } else {
-                features.push(simpler);
-                broken.push(count);
-                start.push(weight / 2.0);
+        let place = state.features.iter().position(|other| other == feature).expect("it is learned");
+        let mut without = state.clone();
+        without.remove(place, self.problem.n_fixed());
+        let weight = state.parameters[self.problem.n_fixed() + place];
+        for simpler in alternatives {
+            if !goes_on() {
+                return Ok(None);
+            }
+            let mut next = without.clone();
+            for simpler in simpler {
+                next.broken.push(self.problem.broken(simpler));
+                next.features.push(simpler.clone());
+                next.parameters.push(weight / 2.0);
+            }
+            let mut compiled = match self.problem.compile_larger(&next.features, &next.broken) {
+                Ok(compiled) => compiled,
+                Err(Error::TooCostly { .. }) => continue,
+                Err(error) => return Err(error),
+            };
+            let added: Vec<Added<'_>> =
+                simpler.iter().map(|feature| Added { feature, variance_ratio: 1.0 }).collect();
+            let parameter = self.problem.n_fixed() + place;
+            let hessian = fisher.map(|fisher| fisher.with(&added).without(parameter));
+            let start = std::mem::take(&mut next.parameters);
+            let (parameters, point) = self.refit(&mut compiled, hessian.as_ref(), start, TOLERANCE, goes_on);
+            let prices = simpler.iter().map(|it| self.price(it)).sum::<f64>();
+            let saved = self.parsimony * (self.price(feature) - prices);
+            if point.value - saved < state.value - TOLERANCE {
+                (next.parameters, next.value) = (parameters, point.value);
+                *state = next;
+                return Ok(Some(compiled));
             }
         }
-        let mut compiled = match self.problem.compile_larger(&features, &broken) {
-            Ok(compiled) => compiled,
-            Err(Error::TooCostly { .. }) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let mut memory = state.memory.clone();
-        let (parameters, point) = self.refit(&mut compiled, &mut memory, start, TOLERANCE, goes_on);
-        if point.value - saved >= state.value - TOLERANCE {
-            return Ok(None);
-        }
-        state.tried.insert(state.features[place].clone());
-        state.features = features;
-        (state.broken, state.parameters, state.value, state.memory) =
-            (broken, parameters, point.value, memory);
-        Ok(Some(compiled))
+        Ok(None)
     }
 }
 

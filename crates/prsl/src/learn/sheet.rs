@@ -66,7 +66,8 @@ impl Sheet {
             compiled.engine.samples(&problem.rows(values, &vec![1.0; rows.len()]), &seeds, N_SAMPLES)
         };
         let free = samples(&problem.values(parameters, &rows), &rows, 0);
-        let partial: Vec<usize> = rows.iter().copied().filter(|&row| data.known[row] == Known::Some).collect();
+        let partial: Vec<usize> =
+            rows.iter().copied().filter(|&row| data.known[row] == Known::Some).collect();
         let clamped = problem.clamped(&problem.values(parameters, &partial), &partial);
         let mut given = samples(&clamped, &partial, 1).into_iter();
         let mut sheet = Self::new(problem, rows.clone());
@@ -174,7 +175,7 @@ impl Sheet {
 
 impl Counts {
     /// Adds a row with `data` and `model` of its samples.
-    fn add(&mut self, weight: f64, data: u32, model: u32) {
+    pub(crate) fn add(&mut self, weight: f64, data: u32, model: u32) {
         let (n, scale) = (f64::from(model), N_SAMPLES as f64);
         self.data += weight * f64::from(data) / scale;
         self.expected += weight * n / scale;

@@ -3,13 +3,18 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::candidates::{Candidate, Prices, ShortList};
 use super::data::Data;
 use super::examples::Examples;
 use super::feature::{Feature, Literal};
-use super::objective::Problem;
+use super::fisher::{Added, Fisher, Matrix};
+use super::gain::Counts;
+use super::objective::{Compiled, Problem};
+use super::sheet::Sheet;
 use crate::belief::{BeliefMatrix, Normalize};
 use crate::infer::Limits;
 use crate::infer::enumeration::Enumeration;
+use crate::label::LabelId;
 use crate::model::Model;
 use crate::truth::Truth;
 
@@ -143,5 +148,106 @@ fn likelihoods_agree_with_enumeration() {
             expected += rows.weights()[row] * (log(&clamped) - log(&values));
         }
         assert!((found - expected).abs() < 1e-8, "seed {seed}: {found} is not {expected}");
+    }
+}
+
+/// Rows of which all truths are known, with a compiled model.
+fn complete_problem(seed: u64) -> (Problem, Vec<Feature>, Vec<f64>, Compiled) {
+    let (problem, rows, features, parameters) = random_problem(seed);
+    let truths = (0..rows.n_rows())
+        .map(|row| {
+            let truth = &rows.truths()[row];
+            let known = |label: LabelId| truth.category(label).map_or(0, |category| category.index());
+            let known: Vec<_> = problem.model.label_ids().map(|label| Some(known(label))).collect();
+            Truth::from_indices(known)
+        })
+        .collect();
+    let rows = Examples::new(rows.beliefs().clone(), truths).unwrap();
+    let free = vec![true; problem.model.labels().len()];
+    let data = Data::new(&problem.model, &rows, &free).unwrap();
+    let problem = Problem::new(&problem.model, data, vec![0, 1, 2], Limits::default()).unwrap();
+    let broken: Vec<f64> = features.iter().map(|feature| problem.broken(feature)).collect();
+    let compiled = problem.compile(&features, &broken).unwrap();
+    (problem, features, parameters, compiled)
+}
+
+#[test]
+fn the_fisher_information_agrees_with_differences_of_gradients() {
+    for seed in 40..44 {
+        let (problem, features, parameters, mut compiled) = complete_problem(seed);
+        // Estimates of many sheets of samples are averaged, because there are only 30 rows.
+        const SHEETS: u64 = 60;
+        let n = parameters.len();
+        let mut estimate = vec![vec![0.0; n]; n];
+        for stream in 0..SHEETS {
+            let sheet = Sheet::draw(&problem, &mut compiled, &parameters, seed, stream);
+            let fisher = Fisher::new(&problem, &sheet, &features[..3]).unwrap();
+            let added: Vec<Added<'_>> =
+                features[3..].iter().map(|feature| Added { feature, variance_ratio: 1.0 }).collect();
+            for (sums, row) in estimate.iter_mut().zip(fisher.with(&added).rows) {
+                sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value / SHEETS as f64);
+            }
+        }
+        let base = problem.data.n_calibration_parameters..problem.n_fixed();
+        for place in (0..n).filter(|place| !base.contains(place)) {
+            let mut gradient = |step: f64| {
+                let mut at = parameters.clone();
+                at[place] += step;
+                problem.point(&mut compiled, &at).gradient
+            };
+            let (above, below) = (gradient(1e-4), gradient(-1e-4));
+            for other in (0..n).filter(|other| !base.contains(other)) {
+                let expected = (above[other] - below[other]) / 2e-4;
+                let scale = (estimate[place][place] * estimate[other][other]).sqrt();
+                let found = estimate[place][other];
+                assert!(
+                    (found - expected).abs() < 0.1 * scale,
+                    "seed {seed}, parameters {place} and {other}: {found} is not {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_factored_matrix_solves_its_equations() {
+    let matrix = Matrix { rows: vec![vec![4.0, 1.0, 2.0], vec![1.0, 3.0, 0.5], vec![2.0, 0.5, 0.0]] };
+    let factor = matrix.factor(&[true, false, true], &[9.0, 9.0, 5.0]);
+    let mut b = [6.0, 7.0, 8.0];
+    factor.solve(&mut b);
+    // 4 x + 2 z = 6 and 2 x + 5 z = 8, where 5 stands for the unknown diagonal.
+    assert!((b[0] - 0.875).abs() < 1e-12 && b[1] == 0.0 && (b[2] - 1.25).abs() < 1e-12, "{b:?}");
+}
+
+#[test]
+fn candidates_have_the_gains_of_their_counts() {
+    for seed in 60..66 {
+        let (problem, features, parameters, mut compiled) = complete_problem(seed);
+        let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
+        let prices = Prices::new(&sizes, &[]);
+        let sheet = Sheet::draw(&problem, &mut compiled, &parameters, seed, 0);
+        let tried = features.iter().cloned().collect();
+        let mut short_list = ShortList::default();
+        let found = sheet.candidates(&prices, 0.01, &[], &tried, &mut short_list);
+        assert!(found.len() > 20, "{} candidates", found.len());
+        for candidate in &found {
+            // Each violation is counted sample by sample.
+            let mut counts = Counts::default();
+            for row in 0..sheet.n_rows() {
+                let n = |words: &[Vec<u32>]| sheet.violations(&candidate.feature, words, row).count_ones();
+                counts.add(sheet.weights[row], n(&sheet.data), n(&sheet.model));
+            }
+            let gain = counts.gain();
+            assert!(
+                (candidate.gain - gain).abs() < 1e-9,
+                "{:?}: {} is not {gain}",
+                candidate.feature,
+                candidate.gain
+            );
+        }
+        // The short list has the same candidates while the model stays the same.
+        let again = sheet.candidates(&prices, 0.01, &[], &tried, &mut short_list);
+        let features = |list: &[Candidate]| list.iter().map(|it| it.feature.clone()).collect::<Vec<_>>();
+        assert_eq!(features(&found), features(&again));
     }
 }
