@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::fit::{Evaluation, minimize};
-use super::objective::{Compiled, Problem};
+use super::problem::{Compiled, Problem};
 use crate::assignment::Assignment;
 use crate::infer::expectations::CHUNK;
 

@@ -25,7 +25,8 @@ use rayon::prelude::*;
 
 use super::data::Calibration;
 use super::feature::Feature;
-use super::objective::{PRECISION, Problem};
+use super::objective::PRECISION;
+use super::problem::Problem;
 use super::sheet::{N_SAMPLES, Sheet};
 use crate::infer::semiring::wide;
 

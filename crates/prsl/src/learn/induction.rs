@@ -8,7 +8,8 @@ use super::candidates::{Candidate, Prices, ShortList};
 use super::feature::Feature;
 use super::fisher::{Added, Fisher, Matrix};
 use super::fit::{Evaluation, minimize};
-use super::objective::{Compiled, Point, Problem};
+use super::objective::Point;
+use super::problem::{Compiled, Problem};
 use super::sheet::Sheet;
 use crate::error::{Error, Result};
 

@@ -15,7 +15,7 @@
 //! | `examples`, `data` | rows as users give them, and in the form that learning needs |
 //! | `feature` | violations of clauses and count rules |
 //! | `sheet`, `candidates`, `gain` | samples of the model as bits, all candidates, and what each would gain |
-//! | `objective`, `fisher`, `fit` | the penalized likelihood with its gradient and Hessian, and L-BFGS |
+//! | `problem`, `objective`, `fisher`, `fit` | base and rows; the penalized likelihood with its gradient and Hessian; L-BFGS |
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
@@ -39,6 +39,7 @@ mod notes;
 mod objective;
 pub mod paper;
 mod priors;
+mod problem;
 mod refine;
 mod sheet;
 #[cfg(test)]

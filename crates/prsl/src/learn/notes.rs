@@ -5,7 +5,8 @@ use super::feature::Feature;
 use super::fisher::{Fisher, Matrix};
 use super::fit::minimize;
 use super::induction::{Induction, State};
-use super::objective::{Compiled, Point, Problem};
+use super::objective::Point;
+use super::problem::{Compiled, Problem};
 
 /// Predicted decrease of the objective at which a refit without a rule ends, in nats.
 const TOLERANCE: f64 = 0.02;
@@ -108,7 +109,7 @@ impl Problem {
         self.reweigh(&mut compiled.engine, parameters);
         let rule = self.model.rules().len() + place;
         let mut sum = 0.0;
-        for block in rows.chunks(super::objective::BLOCK) {
+        for block in rows.chunks(super::problem::BLOCK) {
             let values = self.values(parameters, block);
             let weights: Vec<f64> = block.iter().map(|&row| self.data.weights[row]).collect();
             sum += compiled.engine.expectations(&self.rows(&values, &weights)).violated[rule];

@@ -6,7 +6,7 @@
 use super::feature::Feature;
 use super::fisher::{Added, Fisher};
 use super::induction::{Induction, State, TOLERANCE};
-use super::objective::Compiled;
+use super::problem::Compiled;
 use crate::error::{Error, Result};
 
 /// A rule is suspected not to pay if its loss without refitting is below this multiple of its price. Refitting the

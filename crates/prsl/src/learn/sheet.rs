@@ -6,7 +6,7 @@
 use super::data::{Data, Known};
 use super::feature::{Feature, Literal};
 use super::gain::Counts;
-use super::objective::{Compiled, Problem};
+use super::problem::{Compiled, Problem};
 use crate::infer::samples::Samples;
 
 /// Number of samples per row: the bits of a word.

@@ -9,7 +9,7 @@ use super::examples::Examples;
 use super::feature::{Feature, Literal};
 use super::fisher::{Added, Fisher, Matrix};
 use super::gain::Counts;
-use super::objective::{Compiled, Problem};
+use super::problem::{Compiled, Problem};
 use super::sheet::Sheet;
 use crate::belief::{BeliefMatrix, Normalize};
 use crate::infer::Limits;

@@ -22,7 +22,7 @@ mod tests;
 mod tree;
 
 pub use learner::{PaperLearned, PaperProgress};
-pub use run::{EVALUATION_INTERVAL, Evaluation};
+pub use run::Evaluation;
 
 use crate::calibrate::CalibrationMethod;
 use crate::infer::Limits;

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::learn::watch::Watch;
 
 /// Number of steps between two evaluations on the validation set.
-pub const EVALUATION_INTERVAL: usize = 20;
+pub(super) const EVALUATION_INTERVAL: usize = 20;
 /// The smallest factor of the learning rate.
 const LEAST_SCALE: f64 = 0.02;
 
