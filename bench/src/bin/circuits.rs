@@ -89,7 +89,7 @@ often larger. Soft rules exclude nothing, so they make a circuit larger. A circu
 so is one whose search takes too much work.
 
 ROAD-R is a base of 243 rules about 41 labels that people wrote for traffic videos (Giunchiglia et al., 2022). Its lines are
-missing if the file is not available. The other bases are generated: `crates/prsl-testkit/src/rulebases.rs` describes them.
+missing if the file is not available. The other bases are generated: `crates/prsl-testkit/src/rulebases` describes them.
 Soft rules have different probabilities from 0.7 to 0.99. All labels are yes/no, with random beliefs from 0.02 to 0.98.
 
 Times are CPU time on one thread, the smallest of five runs; only one run if it takes more than two seconds. A row is its
