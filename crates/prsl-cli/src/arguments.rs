@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use prsl::{Limits, Model};
-use prsl_data::{BeliefOptions, BeliefReader, TableReader, TruthOptions, TruthReader};
+use prsl_data::{BeliefOptions, BeliefReader, RowColumns, TableReader, TruthOptions, TruthReader};
 
 use crate::memory::Memory;
 use crate::{
@@ -123,18 +123,15 @@ impl TableOptions {
         BeliefReader::new(model, self.open(path)?, options)
     }
 
-    /// Opens a table as truths about a model, optionally with a column of weights.
+    /// Opens a table as truths about a model, optionally with columns of weights and keys.
     pub fn open_truths(
         &self,
         model: &Model,
         path: &Path,
-        weights: Option<&str>,
+        columns: RowColumns<'_>,
     ) -> prsl_data::Result<TruthReader> {
         let options = TruthOptions { ignore_extra: self.ignore_extra };
-        match weights {
-            Some(column) => TruthReader::weighted(model, self.open(path)?, options, column),
-            None => TruthReader::new(model, self.open(path)?, options),
-        }
+        TruthReader::with_columns(model, self.open(path)?, options, columns)
     }
 }
 

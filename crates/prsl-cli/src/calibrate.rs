@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 use prsl::{BeliefMatrix, Label, LabelId, Model, Truth};
+use prsl_data::RowColumns;
 use unicode_width::UnicodeWidthStr;
 
 use crate::arguments::TableOptions;
@@ -107,7 +108,7 @@ impl Arguments {
         let model = file.document.model();
         let labels = self.chosen(model)?;
         let Rows { beliefs: rows, truths, .. } =
-            labeled::read_raw(model, [&self.beliefs, &self.truth], &self.tables, None)?;
+            labeled::read_raw(model, [&self.beliefs, &self.truth], &self.tables, RowColumns::default())?;
         let mut fits = Vec::new();
         for label in labels {
             fits.extend(self.fit(model, label, &rows, &truths)?);

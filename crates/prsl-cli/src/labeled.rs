@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use prsl::{BeliefMatrix, Model, Truth};
-use prsl_data::LabeledReader;
+use prsl_data::{Key, LabeledReader, RowColumns};
 use rayon::ThreadPool;
 
 use crate::arguments::{Question, TableOptions, usage};
@@ -25,15 +25,16 @@ pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a
 /// Opens both tables.
 pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledReader> {
     let beliefs = question.open_beliefs(model)?;
-    let truths = question.tables.open_truths(model, truth, None)?;
+    let truths = question.tables.open_truths(model, truth, RowColumns::default())?;
     Ok(LabeledReader::new(beliefs, truths))
 }
 
-/// Rows with beliefs, their truths, and weights if there is a column of weights.
+/// Rows with beliefs and their truths, and with weights and keys if there are such columns.
 pub struct Rows {
     pub beliefs: BeliefMatrix,
     pub truths: Vec<Truth>,
     pub weights: Option<Vec<f64>>,
+    pub keys: Option<Vec<Key>>,
 }
 
 /// All rows of both tables, with raw beliefs.
@@ -41,9 +42,9 @@ pub fn read_raw(
     model: &Model,
     files: [&Path; 2],
     options: &TableOptions,
-    weights: Option<&str>,
+    columns: RowColumns<'_>,
 ) -> Result<Rows> {
-    read(&model.without_calibrators(), files, options, weights)
+    read(&model.without_calibrators(), files, options, columns)
 }
 
 /// The same with calibrated beliefs.
@@ -51,11 +52,11 @@ pub fn read(
     model: &Model,
     [beliefs, truth]: [&Path; 2],
     options: &TableOptions,
-    weights: Option<&str>,
+    columns: RowColumns<'_>,
 ) -> Result<Rows> {
     const CHUNK: usize = 4096;
     let beliefs = options.open_beliefs(model, beliefs)?;
-    let mut reader = LabeledReader::new(beliefs, options.open_truths(model, truth, weights)?);
+    let mut reader = LabeledReader::new(beliefs, options.open_truths(model, truth, columns)?);
     let (mut rows, mut known) = (BeliefMatrix::new(model), Vec::new());
     let mut progress = Progress::new(true);
     while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
@@ -64,7 +65,8 @@ pub fn read(
         progress.update(known.len() as u64, reader.progress());
     }
     progress.finish();
-    Ok(Rows { beliefs: rows, truths: known, weights: reader.weights().map(<[f64]>::to_vec) })
+    let (weights, keys) = (reader.weights().map(<[f64]>::to_vec), reader.keys().map(<[Key]>::to_vec));
+    Ok(Rows { beliefs: rows, truths: known, weights, keys })
 }
 
 /// This number of threads; by default one per core.

@@ -93,6 +93,10 @@ pub struct Arguments {
     /// The column of TRUTH with the row weights
     #[arg(long, value_name = "COLUMN")]
     weights: Option<String>,
+    /// The column of TRUTH with a key per row. Rows are learned from in the order of their keys, so that the model does not
+    /// depend on their order in the files
+    #[arg(long, value_name = "COLUMN")]
+    key: Option<String>,
     /// The beliefs of the validation set. With `--recipe clauses` it is only scored; the model does not depend on it
     #[arg(long, value_name = "FILE", requires = "valid_truth", conflicts_with = "valid_fraction")]
     valid_beliefs: Option<PathBuf>,

@@ -4,7 +4,7 @@ use prsl::{BeliefMatrix, Truth};
 
 use crate::beliefs::BeliefReader;
 use crate::error::{Error, Result};
-use crate::truths::TruthReader;
+use crate::truths::{Key, TruthReader};
 
 /// Reads beliefs and truths together, row by row.
 ///
@@ -50,6 +50,11 @@ impl LabeledReader {
     /// The weights of all rows read so far, if the table of truths has a column of them.
     pub fn weights(&self) -> Option<&[f64]> {
         self.truths.weights()
+    }
+
+    /// The keys of all rows read so far, if the table of truths has a column of them.
+    pub fn keys(&self) -> Option<&[Key]> {
+        self.truths.keys()
     }
 
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end of both tables.

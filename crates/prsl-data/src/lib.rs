@@ -51,5 +51,5 @@ pub use labeled::{LabeledReader, LabeledRows};
 pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};
 pub use output::Target;
 pub use table::{Cell, Chunk, TableReader, parse_csv, parse_parquet};
-pub use truths::{TruthOptions, TruthReader};
+pub use truths::{Key, RowColumns, TruthOptions, TruthReader};
 pub use writer::{Column, ColumnKind, ColumnSpec, Format, TableWriter};

@@ -1,5 +1,8 @@
 //! Tables as true categories of the labels of a model.
 
+use std::cmp::Ordering;
+use std::fmt;
+
 use prsl::{CategoryId, Label, Model, Truth};
 
 use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
@@ -37,52 +40,124 @@ pub struct TruthReader {
     columns: Columns,
     /// The column of weights, and the weights read so far.
     weights: Option<(usize, Vec<f64>)>,
+    /// The column of keys, and the keys read so far.
+    keys: Option<(usize, Vec<Key>)>,
+}
+
+/// Columns of a table of truths that are about the rows instead of the labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct RowColumns<'a> {
+    /// The column of row weights: numbers of 0 or more.
+    pub weights: Option<&'a str>,
+    /// The column of keys, which order the rows.
+    pub key: Option<&'a str>,
+}
+
+impl<'a> RowColumns<'a> {
+    /// A column of weights and a column of keys, if there are such columns.
+    pub fn new(weights: Option<&'a str>, key: Option<&'a str>) -> Self {
+        Self { weights, key }
+    }
+}
+
+/// The key of a row. Numbers come before texts.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Key {
+    /// A number, or a text that is one.
+    Number(f64),
+    /// Any other text.
+    Text(String),
+}
+
+impl Eq for Key {}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(a), Self::Number(b)) => a.total_cmp(b),
+            (Self::Text(a), Self::Text(b)) => a.cmp(b),
+            (Self::Number(_), Self::Text(_)) => Ordering::Less,
+            (Self::Text(_), Self::Number(_)) => Ordering::Greater,
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 impl TruthReader {
     /// Finds the labels among the columns.
-    pub fn new(model: &Model, mut table: TableReader, options: TruthOptions) -> Result<TruthReader> {
-        check_missing(model, &table)?;
-        let columns = Names::of_labels(model).resolve(table.columns(), options.ignore_extra, table.name())?;
-        table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
-        Ok(TruthReader { model: model.clone(), table, columns, weights: None })
+    pub fn new(model: &Model, table: TableReader, options: TruthOptions) -> Result<TruthReader> {
+        Self::with_columns(model, table, options, RowColumns::default())
     }
 
-    /// The same with a column of row weights: numbers of 0 or more.
+    /// The same with columns of row weights and keys.
     ///
     /// ```
     /// use prsl::Model;
-    /// use prsl_data::{TableReader, TruthOptions, TruthReader};
+    /// use prsl_data::{RowColumns, TableReader, TruthOptions, TruthReader};
     ///
     /// let model = Model::parse("label alarm")?;
     /// let table = TableReader::csv("alarm,weight\n1,2.5\nno,0\n".as_bytes(), "truth.csv")?;
-    /// let mut truths = TruthReader::weighted(&model, table, TruthOptions::default(), "weight")?;
+    /// let columns = RowColumns::new(Some("weight"), None);
+    /// let mut truths = TruthReader::with_columns(&model, table, TruthOptions::default(), columns)?;
     /// truths.next_chunk(1000)?;
     /// assert_eq!(truths.weights(), Some(&[2.5, 0.0][..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn weighted(
+    pub fn with_columns(
         model: &Model,
         mut table: TableReader,
         options: TruthOptions,
-        column: &str,
+        wanted: RowColumns<'_>,
     ) -> Result<TruthReader> {
         check_missing(model, &table)?;
-        let mut names = table.columns().to_vec();
-        let Some(weights) = names.iter().position(|name| name == column) else {
-            let problem = ColumnsProblem::NoWeights { column: column.to_owned() };
-            return Err(Error::Columns { file: table.name().to_owned(), problem });
+        let place = |column: Option<&str>, problem: fn(String) -> ColumnsProblem| {
+            let Some(column) = column else { return Ok(None) };
+            let place = table.columns().iter().position(|name| name == column);
+            let missing =
+                || Error::Columns { file: table.name().to_owned(), problem: problem(column.to_owned()) };
+            place.map(Some).ok_or_else(missing)
         };
-        names.remove(weights);
+        let weights = place(wanted.weights, |column| ColumnsProblem::NoWeights { column })?;
+        let key = place(wanted.key, |column| ColumnsProblem::NoKey { column })?;
+        let of_rows: Vec<usize> = weights.into_iter().chain(key).collect();
+        let rest: Vec<usize> =
+            (0..table.columns().len()).filter(|column| !of_rows.contains(column)).collect();
+        let names: Vec<String> = rest.iter().map(|&column| table.columns()[column].clone()).collect();
         let mut columns = Names::of_labels(model).resolve(&names, options.ignore_extra, table.name())?;
-        columns.iter_mut().filter(|(column, _)| *column >= weights).for_each(|(column, _)| *column += 1);
-        table.select(&columns.iter().map(|(column, _)| *column).chain([weights]).collect::<Vec<_>>())?;
-        Ok(TruthReader { model: model.clone(), table, columns, weights: Some((weights, Vec::new())) })
+        columns.iter_mut().for_each(|(column, _)| *column = rest[*column]);
+        table.select(&columns.iter().map(|(column, _)| *column).chain(of_rows).collect::<Vec<_>>())?;
+        Ok(TruthReader {
+            model: model.clone(),
+            table,
+            columns,
+            weights: weights.map(|column| (column, Vec::new())),
+            keys: key.map(|column| (column, Vec::new())),
+        })
     }
 
     /// The weights of all rows read so far, if there is a column of weights.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_ref().map(|(_, weights)| &weights[..])
+    }
+
+    /// The keys of all rows read so far, if there is a column of keys.
+    pub fn keys(&self) -> Option<&[Key]> {
+        self.keys.as_ref().map(|(_, keys)| &keys[..])
     }
 
     /// The table, for its name and progress.
@@ -110,6 +185,10 @@ impl TruthReader {
                 let weight = weight(chunk.cell(index, *column));
                 weights.push(weight.map_err(|problem| wrong(index, *column, problem))?);
             }
+            if let Some((column, keys)) = &mut self.keys {
+                let key = key(chunk.cell(index, *column));
+                keys.push(key.map_err(|problem| wrong(index, *column, problem))?);
+            }
         }
         Ok(Some(rows))
     }
@@ -121,6 +200,18 @@ fn weight(cell: Cell<'_>) -> std::result::Result<f64, CellProblem> {
         Some(weight) if weight >= 0.0 => Ok(weight),
         Some(weight) => Err(CellProblem::NotAWeight { value: weight.to_string() }),
         None => Err(CellProblem::NotAWeight { value: "nothing".to_owned() }),
+    }
+}
+
+/// The key of a row.
+fn key(cell: Cell<'_>) -> std::result::Result<Key, CellProblem> {
+    match cell {
+        Cell::Missing => Err(CellProblem::NoKey),
+        Cell::Number(number) => Ok(Key::Number(number)),
+        Cell::Text(text) => Ok(match text.parse() {
+            Ok(number) => Key::Number(number),
+            Err(_) => Key::Text(text.to_owned()),
+        }),
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use prsl::learn::{Examples, Learned, Learner};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::{BeliefMatrix, LabelId, Model, RuleId, Truth};
+use prsl_data::RowColumns;
 
 use crate::arguments::TableOptions;
 use crate::calibrate;
@@ -55,7 +56,7 @@ impl<'a> SecondAct<'a> {
             &base,
             files.shifts.each_ref().map(PathBuf::as_path),
             &TableOptions::default(),
-            None,
+            RowColumns::default(),
         )?;
         let (activities, missing) = (frequencies(&base, &truths), share_missing(&truths));
         let examples = Examples::new(beliefs, truths)?;
@@ -165,7 +166,7 @@ struct Score {
 impl Score {
     fn of(model: &Model, [beliefs, truth]: &[PathBuf; 2]) -> Result<Score> {
         let Rows { beliefs: rows, truths, .. } =
-            labeled::read(model, [beliefs, truth], &TableOptions::default(), None)?;
+            labeled::read(model, [beliefs, truth], &TableOptions::default(), RowColumns::default())?;
         let scores = Evaluation::of(model, &rows, &truths)?.scores();
         let get = |metric| scores.get(metric).unwrap_or(f64::NAN);
         Ok(Score {
@@ -195,7 +196,7 @@ pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]
 /// Rows with their truths, calibrated by a model.
 pub fn read(model: &Model, beliefs: &Path, truth: &Path) -> Result<(BeliefMatrix, Vec<Truth>)> {
     let Rows { beliefs: rows, truths, .. } =
-        labeled::read(model, [beliefs, truth], &TableOptions::default(), None)?;
+        labeled::read(model, [beliefs, truth], &TableOptions::default(), RowColumns::default())?;
     Ok((rows, truths))
 }
 

@@ -202,6 +202,46 @@ fn rows_count_as_much_as_their_weights_say() {
 }
 
 #[test]
+fn with_keys_the_order_of_rows_does_not_matter() {
+    let rows: Vec<(String, String)> = (0..150_u64)
+        .map(|row| {
+            // A fixed stream of numbers in [0, 1).
+            let number = |k: u64| (row * 3 + k).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31) % 1000;
+            let (left, right) = (number(0), number(1));
+            let is_left = number(2) < left;
+            let truth = format!("{},{row},{}", u8::from(is_left), u8::from(is_left || right > 800));
+            (format!("0.{left:03},0.{right:03}"), truth)
+        })
+        .collect();
+    let table = |order: &[usize]| {
+        let (mut beliefs, mut truth) = ("left,right\n".to_owned(), "left,id,right\n".to_owned());
+        for &row in order {
+            beliefs += &format!("{}\n", rows[row].0);
+            truth += &format!("{}\n", rows[row].1);
+        }
+        [beliefs, truth]
+    };
+    let ascending: Vec<usize> = (0..150).collect();
+    let scattered: Vec<usize> = (0..150).map(|row| row * 37 % 150).collect();
+    let models = [ascending, scattered].map(|order| {
+        let [beliefs, truth] = table(&order);
+        let folder = Folder::new(&[("beliefs.csv", &beliefs), ("truth.csv", &truth)]);
+        folder.prsl("learn beliefs.csv truth.csv --key id --cv 0 -o out.prsl").done();
+        std::fs::read_to_string(folder.path("out.prsl")).unwrap()
+    });
+    assert_eq!(models[0], models[1]);
+    assert!(models[0].contains("rule"), "{}", models[0]);
+
+    let run = "learn beliefs.csv truth.csv --key id -o out.prsl";
+    let folder = Folder::new(&[("beliefs.csv", "left\n0.2\n0.3\n"), ("truth.csv", "left,id\n1,b\n0,b\n")]);
+    refused(&folder, run, "has the key `b` in rows 1 and 2; each row needs a key of its own");
+    write(&folder, "truth.csv", "left,id\n1,b\n0,\n");
+    refused(&folder, run, "no key; each row needs a number or a text of its own");
+    write(&folder, "truth.csv", "left\n1\n0\n");
+    refused(&folder, run, "there is no column `id` with keys");
+}
+
+#[test]
 fn no_time_is_enough_for_a_model() {
     let folder = twins(50);
     folder.prsl("learn beliefs.csv truth.csv --max-seconds 0 -o learned.prsl").done();

@@ -98,6 +98,9 @@ pub enum CellProblem {
         /// The given value.
         value: String,
     },
+    /// A row without a key.
+    #[error("no key; each row needs a number or a text of its own")]
+    NoKey,
     /// A belief about a label without a classifier.
     #[error("{0}")]
     Latent(Box<prsl::Error>),
@@ -174,6 +177,12 @@ pub enum ColumnsProblem {
     /// The column of weights is missing.
     #[error("there is no column `{}` with weights", shown(column))]
     NoWeights {
+        /// Its name.
+        column: String,
+    },
+    /// The column of keys is missing.
+    #[error("there is no column `{}` with keys", shown(column))]
+    NoKey {
         /// Its name.
         column: String,
     },

@@ -4,8 +4,8 @@ use std::io;
 
 use prsl::{BeliefMatrix, Evidence, Label, Model};
 use prsl_data::{
-    BeliefOptions, BeliefReader, Column, ColumnKind, ColumnSpec, Error, Format, TableReader, TableWriter,
-    Target, TruthOptions, TruthReader,
+    BeliefOptions, BeliefReader, Column, ColumnKind, ColumnSpec, Error, Format, RowColumns, TableReader,
+    TableWriter, Target, TruthOptions, TruthReader,
 };
 
 const STRICT: BeliefOptions = BeliefOptions { normalize: false, ignore_extra: false };
@@ -373,7 +373,13 @@ fn a_table_without_any_known_column_was_answered_from_priors() {
     assert!(error.contains("the model knows none of the columns, which are `id`;"), "{error}");
     // A column of weights is not a known label.
     let options = TruthOptions { ignore_extra: true };
-    let error = TruthReader::weighted(&model(), csv("id,weight\n1,1\n"), options, "weight").unwrap_err();
+    let error = TruthReader::with_columns(
+        &model(),
+        csv("id,weight\n1,1\n"),
+        options,
+        RowColumns::new(Some("weight"), None),
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("none of the columns"), "{error}");
     let many: Vec<String> = (0..1000).map(|column| format!("column{column}")).collect();
     let error = read(&model(), csv(&format!("{}\n", many.join(","))), STRICT).unwrap_err().to_string();

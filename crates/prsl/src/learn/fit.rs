@@ -7,6 +7,9 @@ use crate::calibrate::minimize::{add, difference, dot};
 
 /// Number of steps that the approximation of the Hessian remembers.
 const MEMORY: usize = 12;
+/// Largest change of a parameter in one step. Where samples show no curvature, longer steps would lead to weights at which
+/// probabilities underflow.
+const MAX_CHANGE: f64 = 3.0;
 /// The Armijo constant: the share of the linear prediction by which a step must decrease the function.
 const ARMIJO: f64 = 1e-4;
 /// Maximum number of halvings of a step.
@@ -52,7 +55,8 @@ pub(crate) fn minimize<E: Evaluation>(
         if descent <= 2.0 * tolerance || !goes_on() {
             break;
         }
-        let mut length = 1.0;
+        let largest = step.iter().fold(0.0, |largest: f64, step| largest.max(step.abs()));
+        let mut length = (MAX_CHANGE / largest).min(1.0);
         let mut better = None;
         for _ in 0..MAX_HALVINGS {
             let mut next: Vec<f64> = at.iter().zip(&step).map(|(at, step)| at - length * step).collect();
