@@ -298,6 +298,11 @@ impl Factor {
         }
     }
 
+    /// Whether an earlier rule has the same counter.
+    pub(crate) fn shares_counter(&self) -> bool {
+        self.counted.as_ref().is_some_and(|counted| counted.first != self.rule.index())
+    }
+
     fn new(model: &Model, states: &States, id: RuleId) -> Self {
         let rule = model.rule(id);
         let p = rule.probability();

@@ -288,14 +288,13 @@ const UNUSED: Variable = Variable { n_states: 1, kind: Kind::Plain };
 
 impl Factor {
     /// Number of auxiliary variables of the decomposed rule. It is 0 for a rule of at most two labels, which stays a
-    /// table.
+    /// table, and for a rule that uses the sum of another.
     pub(crate) fn n_variables(&self) -> usize {
-        match &self.shape {
-            _ if self.counted.as_ref().is_some_and(|it| it.first == self.rule.index()) => {
-                self.counted.as_ref().map_or(0, |it| it.counter.additions.len())
-            }
-            Shape::RankOne(q) if q.len() > 2 => 1,
-            Shape::Logical(scope) if scope.len() > 2 => scope.len() - 1,
+        match (&self.counted, &self.shape) {
+            (Some(_), _) if self.shares_counter() => 0,
+            (Some(counted), _) => counted.counter.additions.len(),
+            (None, Shape::RankOne(q)) if q.len() > 2 => 1,
+            (None, Shape::Logical(scope)) if scope.len() > 2 => scope.len() - 1,
             _ => 0,
         }
     }

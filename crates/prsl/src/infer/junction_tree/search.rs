@@ -204,6 +204,9 @@ fn refuse_wide(factors: &Factors, choices: &[Vec<Form>], aim: Aim, ceiling: Ceil
         if choices.contains(&Form::Table) {
             widest_table = widest_table.max(scope.len());
         }
+        if factor.shares_counter() {
+            continue; // the first rule of the counter stands for all
+        }
         if factor.n_variables() == 0 {
             cliques.push(scope);
         } else if factors.is_connected(factor) {
