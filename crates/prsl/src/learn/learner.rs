@@ -14,7 +14,7 @@ use super::fisher::Fisher;
 use super::fit::minimize;
 use super::induction::{FINAL_TOLERANCE, Induction, State};
 use super::notes::Note;
-use super::objective::sigmoid;
+use super::objective::{Point, sigmoid};
 use super::priors::{significant, with_priors};
 use super::problem::{Compiled, Problem};
 use crate::calibrate::CalibrationMethod;
@@ -23,6 +23,7 @@ use crate::infer::Limits;
 use crate::label::LabelId;
 use crate::model::{Combination, LearnedNote, Model};
 use crate::rule::Rule;
+use crate::truth::Truth;
 
 /// How rules are learned. The defaults suit most data.
 ///
@@ -199,16 +200,7 @@ impl Learner {
             return Err(Error::Examples { problem: problem.to_owned() });
         }
         let mut run = Run { progress, observe, is_over: false };
-        let prepared = self.prepared(base, rows)?;
-        let n_rows =
-            rows.weights().iter().zip(rows.truths()).filter(|(w, truth)| **w > 0.0 && truth.n_known() > 0);
-        let mut problem = self.problem(&prepared, rows)?;
-        let n_impossible = n_rows.count() - problem.data.n_rows();
-        if problem.data.n_rows() == 0 {
-            let problem =
-                "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
-            return Err(Error::Examples { problem: problem.to_owned() });
-        }
+        let (mut problem, n_impossible) = self.possible(base, rows)?;
         let start = self.start(&mut problem, &mut run);
         let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
         // Unary rules are for labels whose truth is known, and whose base rate no calibrator can learn.
@@ -226,23 +218,7 @@ impl Learner {
             seed: self.seed,
         };
         let (base_alone, mut compiled) = self.add_rules(&induction, start, &mut run)?;
-        let mut state = run.progress.state.take().expect("rules have been added");
-        let mut point = problem.point(&mut compiled, &state.parameters);
-        let is_refitted = run.progress.phase != Phase::Adding;
-        if !run.is_over && !is_refitted {
-            let sheet = induction.draw(&state, &mut compiled);
-            let fisher = Fisher::new(&problem, &sheet, &state.features);
-            let refit = induction.refit(
-                &mut compiled,
-                fisher.as_ref().map(Fisher::matrix),
-                state.parameters.clone(),
-                FINAL_TOLERANCE,
-                &mut || run.goes_on(),
-            );
-            (state.parameters, point) = refit;
-            state.value = point.value;
-        }
-        run.progress.state = Some(state.clone());
+        let (state, point) = self.finished(&induction, &mut compiled, &mut run);
         let notes = induction.notes(&state, &mut compiled, &mut |place| run.judges(place));
         let found = match self.typical && !run.is_over {
             true => combinations::learn(&problem, &mut compiled, &state.parameters),
@@ -264,6 +240,45 @@ impl Learner {
             is_stopped: run.is_over,
             model,
         })
+    }
+
+    /// The problem of the rows that the base does not exclude, and the number of those that it does.
+    fn possible(&self, base: &Model, rows: &Examples) -> Result<(Problem, usize)> {
+        let is_used = |(weight, truth): &(&f64, &Truth)| **weight > 0.0 && truth.n_known() > 0;
+        let n_rows = rows.weights().iter().zip(rows.truths()).filter(is_used).count();
+        let problem = self.problem(&self.prepared(base, rows)?, rows)?;
+        if problem.data.n_rows() == 0 {
+            let problem =
+                "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
+            return Err(Error::Examples { problem: problem.to_owned() });
+        }
+        let n_impossible = n_rows - problem.data.n_rows();
+        Ok((problem, n_impossible))
+    }
+
+    /// The learned rules after a precise refit, and the objective. A run that judges its rules was refitted before.
+    fn finished(
+        &self,
+        induction: &Induction<'_>,
+        compiled: &mut Compiled,
+        run: &mut Run<'_>,
+    ) -> (State, Point) {
+        let mut state = run.progress.state.take().expect("rules have been added");
+        let mut point = induction.problem.point(compiled, &state.parameters);
+        if !run.is_over && run.progress.phase == Phase::Adding {
+            let sheet = induction.draw(&state, compiled);
+            let fisher = Fisher::new(induction.problem, &sheet, &state.features);
+            (state.parameters, point) = induction.refit(
+                compiled,
+                fisher.as_ref().map(Fisher::matrix),
+                state.parameters.clone(),
+                FINAL_TOLERANCE,
+                &mut || run.goes_on(),
+            );
+            state.value = point.value;
+        }
+        run.progress.state = Some(state.clone());
+        (state, point)
     }
 
     fn check(&self, base: &Model, rows: &Examples) -> Result<()> {
