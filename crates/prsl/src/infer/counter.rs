@@ -8,7 +8,7 @@ use crate::formula::{Atom, Bound, Formula, Node, NodeId};
 use crate::label::{CategoryId, LabelId};
 
 /// Minimum number of labels. A rule of fewer is a table or a chain, whichever is cheaper.
-const MIN_LABELS: usize = 13;
+pub(super) const MIN_LABELS: usize = 13;
 /// Largest number that is told apart. Larger ones would make tables of more than a thousand entries.
 const MAX_CAP: usize = 8;
 

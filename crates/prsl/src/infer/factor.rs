@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use super::arrangement::Arrangement;
-use super::counter::{self, Counter, Tally};
+use super::counter::{self, Counter, MIN_LABELS, Tally};
 use super::diagram::{Diagram, Level, MAX_STATES, TooLarge};
 use super::limits::quantity;
 use crate::diagnostic::quoted;
@@ -233,10 +233,11 @@ fn for_each_combination(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     }
 }
 
-/// Decides how symmetric rules count their labels.
+/// Decides how symmetric rules of many labels count them. Smaller rules keep the order of their text: a taxonomy or a
+/// permutation is written in an order that suits it.
 fn arrange(model: &Model, list: &mut [Factor]) {
     let formula = |factor: &Factor| {
-        let formula = model.rule(factor.rule).formula();
+        let formula = model.rule(factor.rule).formula().filter(|_| factor.labels().len() >= MIN_LABELS);
         formula.filter(|formula| !factor.is_negated && formula.is_symmetric())
     };
     if list.iter().all(|factor| formula(factor).is_none()) {
