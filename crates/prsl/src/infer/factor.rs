@@ -258,11 +258,11 @@ fn arrange(model: &Model, list: &mut [Factor]) {
     let mut groups: Vec<(Tally, Vec<usize>)> = Vec::new();
     for (place, factor) in list.iter().enumerate() {
         let Some(tally) = formula(factor).and_then(Tally::new) else { continue };
-        let joined = groups.iter().position(|(other, _)| other.join(&tally).is_some());
-        match joined.and_then(|at| Some((at, groups[at].0.join(&tally)?))) {
-            Some((at, tally)) => {
-                groups[at].0 = tally;
-                groups[at].1.push(place);
+        let joined = groups.iter_mut().find_map(|group| group.0.join(&tally).map(|both| (group, both)));
+        match joined {
+            Some((group, both)) => {
+                group.0 = both;
+                group.1.push(place);
             }
             None => groups.push((tally, vec![place])),
         }

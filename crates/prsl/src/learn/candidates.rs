@@ -122,7 +122,8 @@ impl Sheet {
     /// The candidates that pay at this parsimony, by gain less price, without those that were tried.
     ///
     /// Counting all clauses of three literals takes most of the time. So those that paid are put on the short list, and
-    /// only they are counted until the best candidate has less than half the net gain of the best at the last full count.
+    /// later calls count only the list. All clauses are counted again when the best net gain has fallen to half of what it
+    /// was at the last full count.
     pub(crate) fn candidates(
         &self,
         prices: &Prices,

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The Hessian of ln Z(x) is Cov(φ | x). Its sum over rows is the Hessian of the negative log-likelihood if all truths are
-//! known, and an upper bound of it otherwise. The covariance within a row is estimated from its 32 samples. All entries
-//! of φ are bits times a number that depends on the row, so with n bits set,
+//! known, and an upper bound of it otherwise. The covariance within a row is estimated from its 32 samples. Each entry of φ
+//! is a bit times a number c that depends on the row. Let n be the number of samples in which a bit is set:
 //!
 //! ```text
 //! Cov(φₐ, φ_b)  =  cₐ c_b (n_ab − nₐ n_b / 32) / 31
