@@ -18,7 +18,7 @@ pub use extreme::{Bytes, Extreme, extreme_model, is_tree};
 pub use golden::{Golden, GoldenTest, golden};
 pub use precise::{Precise, Sums};
 pub use random::{RandomModel, nearly_silent, random_model, random_row, random_tree};
-pub use simulated::simulated;
+pub use simulated::{sampled, simulated, with_truths};
 
 use proptest::prelude::*;
 use prsl::{BeliefMatrix, Model, Normalize};

@@ -67,6 +67,13 @@ fn loopy_propagation_is_exact_on_trees_and_never_undefined() {
     all(check_loopy);
 }
 
+#[test]
+fn errors_that_overflow_while_tables_are_scaled_were_forgotten() {
+    let extreme = extreme_model(&mut ChaCha8Rng::seed_from_u64(46_247));
+    assert_eq!(check_marginals(&extreme), Ok(()));
+    assert_eq!(check_scores(&extreme), Ok(()));
+}
+
 /// A model of yes/no labels, and one row of beliefs in yes.
 fn yes_no(text: &str, beliefs: &[f64]) -> Extreme {
     let model = Model::parse(text).expect("valid");

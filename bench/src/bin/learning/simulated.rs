@@ -2,13 +2,12 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
-use prsl::infer::{Samples, Sampling};
+use anyhow::Result;
 use prsl::learn::{Examples, Learner};
 use prsl::metrics::Metric;
-use prsl::simulate::Simulation;
 use prsl::{Engines, LabelId, Model, Truth};
 use prsl_testkit::planted::{Planted, compare};
+use prsl_testkit::sampled;
 
 use super::{Arguments, Page, beliefs_without, mean, scores, tell, with_error};
 
@@ -58,7 +57,7 @@ pub fn little_data(page: &mut Page) -> Result<()> {
         let mut differences = Vec::new();
         for seed in 1..=10 {
             tell("little data", seed as usize - 1, 10);
-            let (generator, rows) = sampled(Simulation { n_labels: 8, n_rules, n_rows: 2150, seed })?;
+            let (generator, rows) = sampled(8, n_rules, 2150, seed);
             let train = rows.select(&(0..150).collect::<Vec<usize>>());
             let test = rows.select(&(150..2150).collect::<Vec<usize>>());
             let model = generator.without_rules()?;
@@ -88,7 +87,7 @@ pub fn found_again(page: &mut Page) -> Result<()> {
     page.table("Simulated noisy-or models, mean joint log-likelihood of test rows", &columns);
     for seed in 201..=208 {
         tell("simulation", seed as usize - 201, 8);
-        let (generator, rows) = sampled(Simulation { n_labels: 10, n_rules: 10, n_rows: 5000, seed })?;
+        let (generator, rows) = sampled(10, 10, 5000, seed);
         let [train, test] = [0..4000, 4000..5000].map(|range| rows.select(&range.collect::<Vec<usize>>()));
         let model = generator.without_rules()?;
         let start = Instant::now();
@@ -172,17 +171,4 @@ pub fn scale(page: &mut Page) -> Result<()> {
         page.row(&[n_rows.to_string(), n_rules.to_string(), format!("{seconds:.1}"), format!("{each:.2}")]);
     }
     Ok(())
-}
-
-/// A simulated model, and rows whose truths are sampled from it.
-fn sampled(simulation: Simulation) -> Result<(Model, Examples)> {
-    let (generator, beliefs) = simulation.draw()?;
-    let sampler = Engines::new(&generator).sampler()?;
-    let sampling = Sampling { n_samples: 1, seed: simulation.seed, ..Sampling::default() };
-    let truth = |sample: prsl::Result<Option<Samples>>| -> Result<Truth> {
-        let sample = sample?.context("a row is impossible")?;
-        Ok(Truth::from(&sample[0]))
-    };
-    let truths = sampler.sample_batch(&beliefs, &sampling)?.into_iter().map(truth).collect::<Result<_>>()?;
-    Ok((generator, Examples::new(beliefs, truths)?))
 }

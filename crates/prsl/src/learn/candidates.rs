@@ -3,10 +3,12 @@
 //! All sign patterns of two or three atoms are counted in one pass over the rows of a [`Sheet`].
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::chance;
 use super::feature::{Feature, Literal};
 use super::gain::Counts;
 use super::sheet::{N_SAMPLES, Sheet};
@@ -31,6 +33,8 @@ pub(crate) struct Candidate {
     pub(crate) feature: Feature,
     /// Estimated gain in penalized log-likelihood, in nats.
     pub(crate) gain: f64,
+    /// The same without the penalty of the weight.
+    gain_without_penalty: f64,
     /// The weight of that gain.
     pub(crate) weight: f64,
     /// How much smaller the variance of its violation is at that weight than without the rule.
@@ -52,12 +56,22 @@ pub(crate) struct ShortList {
     triples: Vec<Feature>,
     /// The net gain of the best candidate at that time.
     net_gain: f64,
+    /// Number of clauses of three literals that could have paid.
+    n_payable: usize,
 }
 
 impl Default for ShortList {
     /// The list before the first count.
     fn default() -> Self {
-        Self { triples: Vec::new(), net_gain: f64::MAX }
+        Self { triples: Vec::new(), net_gain: f64::MAX, n_payable: 0 }
+    }
+}
+
+impl ShortList {
+    /// The candidates on the list that pay now.
+    fn candidates(&self, pays: &Pays<'_>) -> Vec<Candidate> {
+        let found = self.triples.par_iter().filter_map(|triple| pays.candidate(triple.clone())).collect();
+        without_chance(found, self.n_payable)
     }
 }
 
@@ -123,7 +137,7 @@ impl Sheet {
     ///
     /// Counting all clauses of three literals takes most of the time. So those that paid are put on the short list, and
     /// later calls count only the list. All clauses are counted again when the best net gain has fallen to half of what it
-    /// was at the last full count.
+    /// was at the last full count. Shapes with no more gains than by chance have no candidates.
     pub(crate) fn candidates(
         &self,
         prices: &Prices,
@@ -132,27 +146,30 @@ impl Sheet {
         tried: &BTreeSet<Feature>,
         short_list: &mut ShortList,
     ) -> Vec<Candidate> {
-        let pays = Pays { sheet: self, prices, parsimony, tried };
-        let mut found = self.pairs(&pays);
-        found.extend(self.unary(&pays, unary));
-        found.extend(self.counts(&pays));
-        let listed = short_list.triples.par_iter().filter_map(|triple| pays.candidate(triple.clone()));
-        let listed: Vec<Candidate> = listed.collect();
+        let pays = || Pays::new(self, prices, parsimony, tried);
+        let mut found = pays().beyond_chance(|pays| self.pairs(pays)).0;
+        found.extend(pays().beyond_chance(|pays| self.unary(pays, unary)).0);
+        found.extend(pays().beyond_chance(|pays| self.counts(pays)).0);
+        let listed = short_list.candidates(&pays());
         let best = found.iter().chain(&listed).map(Candidate::net).fold(0.0, f64::max);
         if best > short_list.net_gain / 2.0 {
             found.extend(listed);
         } else {
-            let mut triples = self.triples(&pays);
+            let (mut triples, n_payable) = pays().beyond_chance(|pays| self.triples(pays));
             sort(&mut triples);
             triples.truncate(SHORT_LIST);
+            short_list.n_payable = n_payable;
             short_list.triples = triples.iter().map(|triple| triple.feature.clone()).collect();
             found.extend(triples);
             short_list.net_gain = found.iter().map(Candidate::net).fold(0.0, f64::max);
         }
         sort(&mut found);
         found.truncate(KEPT);
-        let longer: Vec<Candidate> =
-            found.par_iter().take(EXTENDED).flat_map(|candidate| self.extensions(&pays, candidate)).collect();
+        let longer: Vec<Candidate> = found
+            .par_iter()
+            .take(EXTENDED)
+            .flat_map(|candidate| self.extensions(&pays(), candidate))
+            .collect();
         found.extend(longer);
         sort(&mut found);
         found.dedup_by(|a, b| a.feature == b.feature);
@@ -403,15 +420,35 @@ struct Pays<'a> {
     prices: &'a Prices,
     parsimony: f64,
     tried: &'a BTreeSet<Feature>,
+    /// The smallest expected number of violations with which a clause of this many literals can pay.
+    least_expected: [f64; MAX_LITERALS + 1],
+    /// Number of rules that could pay, of those that were judged.
+    n_payable: AtomicUsize,
 }
 
-impl Pays<'_> {
+impl<'a> Pays<'a> {
+    fn new(sheet: &'a Sheet, prices: &'a Prices, parsimony: f64, tried: &'a BTreeSet<Feature>) -> Self {
+        let least_expected = std::array::from_fn(|n| Counts::least_expected(parsimony * prices.clauses[n]));
+        Self { sheet, prices, parsimony, tried, least_expected, n_payable: AtomicUsize::new(0) }
+    }
+
+    /// The candidates of one shape, or none if as many would pay by chance; and the number that could pay.
+    fn beyond_chance(&self, find: impl FnOnce(&Self) -> Vec<Candidate>) -> (Vec<Candidate>, usize) {
+        let found = find(self);
+        let n_payable = self.n_payable.load(Ordering::Relaxed);
+        (without_chance(found, n_payable), n_payable)
+    }
+
     fn candidate(&self, feature: Feature) -> Option<Candidate> {
+        self.n_payable.fetch_add(1, Ordering::Relaxed);
         self.priced(self.sheet.counts_of(&feature), feature)
     }
 
     /// Like [`Self::candidate`], for a clause that is only named if it may pay.
     fn judge(&self, counts: Counts, n_literals: usize, feature: impl Fn() -> Feature) -> Option<Candidate> {
+        if counts.expected >= self.least_expected[n_literals] {
+            self.n_payable.fetch_add(1, Ordering::Relaxed);
+        }
         let may_pay = counts.bound() > self.parsimony * self.prices.clauses[n_literals];
         (may_pay && counts.gain() > self.parsimony * self.prices.clauses[n_literals])
             .then(|| self.priced(counts, feature()))
@@ -424,11 +461,18 @@ impl Pays<'_> {
         (gain > price && !self.tried.contains(&feature)).then_some(Candidate {
             feature,
             gain,
+            gain_without_penalty: counts.gain_without_penalty(),
             weight,
             variance_ratio,
             price,
         })
     }
+}
+
+/// The candidates, or none if as many of `n_payable` would pay by chance.
+fn without_chance(found: Vec<Candidate>, n_payable: usize) -> Vec<Candidate> {
+    let gains = found.iter().map(|candidate| candidate.gain_without_penalty);
+    if chance::is_exceeded(gains, n_payable) { found } else { Vec::new() }
 }
 
 /// Sorts candidates by gain less price, the best first.

@@ -12,8 +12,6 @@ use super::problem::{Compiled, Problem};
 use crate::assignment::Assignment;
 use crate::infer::expectations::CHUNK;
 
-/// Minimum gain in log-likelihood, in nats, of all combinations together: the price of two parameters.
-const MIN_GAIN: f64 = 2.0;
 /// Maximum number of probabilities of combinations in rows. Beyond it the rarest combinations are left out.
 const MAX_CELLS: usize = 1 << 24;
 /// Maximum number of rows that the two parameters are fitted to.
@@ -73,7 +71,7 @@ pub(crate) fn learn(problem: &Problem, compiled: &mut Compiled, parameters: &[f6
     let bounds = [(-MAX_PARAMETER, MAX_PARAMETER), (0.0, MAX_PARAMETER)];
     let (at, best) =
         minimize(vec![-1.0, 1.0], &bounds, None, 1e-9, |at| table.value([at[0], at[1]]), || true);
-    if -best.value <= MIN_GAIN {
+    if -best.value <= table.price() {
         return Combinations::default();
     }
     let weight = |entry: &Entry| (entry.categories.clone(), entry.weight([at[0], at[1]], 0.0));
@@ -89,6 +87,11 @@ impl Entry {
 }
 
 impl Table {
+    /// The price of all combinations together: ½ ln n nats for each of the two parameters.
+    fn price(&self) -> f64 {
+        self.weights.iter().sum::<f64>().ln()
+    }
+
     fn new(problem: &Problem, compiled: &mut Compiled, parameters: &[f64]) -> Option<Self> {
         let data = &problem.data;
         let mut counts: BTreeMap<Vec<usize>, f64> = BTreeMap::new();

@@ -55,6 +55,27 @@ impl Counts {
         e / (1.0 - p + p * e).powi(2)
     }
 
+    /// The largest gain in log-likelihood, without the penalty: D ln(D/E) + (n − D) ln((n − D)/(n − E)).
+    pub(crate) fn gain_without_penalty(&self) -> f64 {
+        if self.data >= self.expected {
+            return 0.0;
+        }
+        let n = self.expected / self.share();
+        let term = |k: f64, expected: f64| if k > 0.0 { k * (k / expected).ln() } else { 0.0 };
+        term(self.data, self.expected) + term(n - self.data, n - self.expected)
+    }
+
+    /// The smallest expected number of violations with which a rare violation that the data never have gains this much.
+    pub(crate) fn least_expected(gain: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 1e6);
+        for _ in 0..BISECTIONS {
+            let middle = f64::midpoint(low, high);
+            let counts = Self { data: 0.0, expected: middle, variance: middle };
+            if counts.gain() > gain { high = middle } else { low = middle }
+        }
+        high
+    }
+
     /// p: the probability of the conjunction where it is possible.
     fn share(&self) -> f64 {
         (1.0 - self.variance / self.expected).clamp(1e-9, 1.0 - 1e-9)

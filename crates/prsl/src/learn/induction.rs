@@ -106,19 +106,6 @@ pub(crate) struct Induction<'a> {
 }
 
 impl Induction<'_> {
-    /// Bounds of all parameters: weights are not negative, and rules of the base stay on their side of 0.5.
-    pub(crate) fn bounds(&self, n_features: usize) -> Vec<(f64, f64)> {
-        let free = |weight: f64| if weight < 0.0 { (f64::NEG_INFINITY, 0.0) } else { (0.0, f64::INFINITY) };
-        let calibrators =
-            vec![(f64::NEG_INFINITY, f64::INFINITY); self.problem.data.n_calibration_parameters];
-        let rules = self.problem.free_weights().into_iter().map(free);
-        calibrators
-            .into_iter()
-            .chain(rules)
-            .chain(std::iter::repeat_n((0.0, f64::INFINITY), n_features))
-            .collect()
-    }
-
     /// Refits all parameters, with an estimate of the Hessian to start from.
     pub(crate) fn refit(
         &self,
@@ -128,7 +115,7 @@ impl Induction<'_> {
         tolerance: f64,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
-        let bounds = self.bounds(compiled.broken.len());
+        let bounds = self.problem.bounds(compiled.broken.len());
         minimize(start, &bounds, hessian, tolerance, |at| self.problem.point(compiled, at), goes_on)
     }
 

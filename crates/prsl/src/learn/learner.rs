@@ -201,7 +201,7 @@ impl Learner {
         }
         let mut run = Run { progress, observe, is_over: false };
         let (mut problem, n_impossible) = self.possible(base, rows)?;
-        let start = self.start(&mut problem, &mut run);
+        let start = self.start(&mut problem, &mut run)?;
         let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
         // Unary rules are for labels whose truth is known, and whose base rate no calibrator can learn.
         let is_unary = |&label: &usize| {
@@ -335,14 +335,20 @@ impl Learner {
         Problem::new(base, Data::new(base, rows, &free)?, free_rules, limits)
     }
 
-    /// Calibrates each label by itself.
-    fn start(&self, problem: &mut Problem, run: &mut Run<'_>) -> Vec<f64> {
+    /// Calibrates each label by itself, and then all together beside the rules of the base. Rules shift beliefs, so
+    /// calibrators that are right without them may be wrong beside them.
+    fn start(&self, problem: &mut Problem, run: &mut Run<'_>) -> Result<Vec<f64>> {
         let start = [problem.data.identity(), problem.free_weights()].concat();
-        let bounds = vec![(f64::NEG_INFINITY, f64::INFINITY); start.len()];
+        let bounds = problem.bounds(0);
         let evaluate = |at: &[f64]| problem.independent_point(at);
-        let (start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, evaluate, || run.goes_on());
+        let (mut start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, evaluate, || run.goes_on());
+        if !problem.model.rules().is_empty() {
+            let mut compiled = problem.compile(&[], &[])?;
+            let evaluate = |at: &[f64]| problem.point(&mut compiled, at);
+            (start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, evaluate, || run.goes_on());
+        }
         problem.center(&start);
-        start
+        Ok(start)
     }
 
     /// Adds rules until none pays. Returns the log-likelihood of the base, and the compiled rules.

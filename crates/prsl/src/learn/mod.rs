@@ -15,6 +15,7 @@
 //! | `examples`, `data` | rows as users give them, and in the form that learning needs |
 //! | `feature` | violations of clauses and count rules |
 //! | `sheet`, `candidates`, `gain` | samples of the model as bits, all candidates, and what each would gain |
+//! | `chance` | whether the gains are more than chance explains |
 //! | `problem`, `objective`, `fisher`, `fit` | base and rows; the penalized likelihood with its gradient and Hessian; L-BFGS |
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
@@ -24,6 +25,7 @@
 //! | [`paper`] | the recipe of the paper: noisy-or rules by ADAM |
 
 mod candidates;
+mod chance;
 mod combinations;
 mod contradictions;
 mod cross_validation;

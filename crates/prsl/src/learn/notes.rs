@@ -36,7 +36,7 @@ impl Induction<'_> {
         place: usize,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
-        let mut bounds = self.bounds(state.features.len());
+        let mut bounds = self.problem.bounds(state.features.len());
         bounds[self.problem.n_fixed() + place] = (0.0, 0.0);
         let evaluate = |at: &[f64]| self.problem.point(compiled, at);
         minimize(state.parameters.clone(), &bounds, hessian, TOLERANCE, evaluate, goes_on)

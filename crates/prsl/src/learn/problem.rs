@@ -173,6 +173,18 @@ impl Problem {
         self.free_rules.iter().map(|&rule| log_odds(self.model.rules()[rule].probability())).collect()
     }
 
+    /// Bounds of all parameters: weights are not negative, and rules of the base stay on their side of 0.5.
+    pub(crate) fn bounds(&self, n_features: usize) -> Vec<(f64, f64)> {
+        let free = |weight: f64| if weight < 0.0 { (f64::NEG_INFINITY, 0.0) } else { (0.0, f64::INFINITY) };
+        let calibrators = vec![(f64::NEG_INFINITY, f64::INFINITY); self.data.n_calibration_parameters];
+        let rules = self.free_weights().into_iter().map(free);
+        calibrators
+            .into_iter()
+            .chain(rules)
+            .chain(std::iter::repeat_n((0.0, f64::INFINITY), n_features))
+            .collect()
+    }
+
     /// Number of parameters except the weights of learned rules.
     pub(crate) fn n_fixed(&self) -> usize {
         self.data.n_calibration_parameters + self.free_rules.len()

@@ -36,7 +36,7 @@ pub(super) struct Track<const L: usize> {
     largest: Lane<L>,
     /// At most the smallest positive entry; infinite if there is none.
     smallest: Lane<L>,
-    /// Bound on the error of an entry by underflow.
+    /// Bound on the error of an entry by underflow. It is finite, so that its products are not NaN.
     lost: Lane<L>,
 }
 
@@ -67,14 +67,14 @@ impl<const L: usize> Track<L> {
             let inherited = a.lost[l] * b.largest[l] + b.lost[l] * a.largest[l] + a.lost[l] * b.lost[l];
             let is_touched = product.smallest[l] < SMALLEST || a.lost[l] > 0.0 || b.lost[l] > 0.0;
             // `SMALLEST` is added so that the bound itself does not underflow to 0.
-            product.lost[l] = if is_touched { n * (inherited + SMALLEST) } else { 0.0 };
+            product.lost[l] = if is_touched { (n * (inherited + SMALLEST)).min(f64::MAX) } else { 0.0 };
         }
         product
     }
 
     /// The bounds of sums of `n` entries.
     pub(super) fn times(mut self, n: f64) -> Self {
-        self.lost.iter_mut().for_each(|lost| *lost *= n);
+        self.lost.iter_mut().for_each(|lost| *lost = (*lost * n).min(f64::MAX));
         self
     }
 
@@ -104,7 +104,7 @@ impl<const L: usize> Track<L> {
             let factor = f64::from_bits(((1023 - exponents[l]) as u64) << 52);
             self.largest[l] = largest[l] * factor;
             self.smallest[l] *= factor;
-            self.lost[l] *= factor;
+            self.lost[l] = (self.lost[l] * factor).min(f64::MAX);
         }
         self
     }
@@ -167,6 +167,16 @@ mod tests {
         let table = Track::of_leaf(&[[1.0], [1e-200]], [true]);
         let lost = Track::product(&table, &table, 1).scaled([1e-150], [-500]).lost(0);
         assert!(is_kept(1.0, lost) && !is_kept(1e-150, lost));
+    }
+
+    #[test]
+    fn errors_do_not_overflow() {
+        let mut lossy = Track::of_leaf(&[[1e-300]], [false]);
+        let one = Track::default();
+        for _ in 0..3 {
+            lossy = Track::product(&lossy.scaled([1.0], [-1000]), &one, 2);
+        }
+        assert!(!is_kept(1.0, lossy.lost(0)));
     }
 
     #[test]
