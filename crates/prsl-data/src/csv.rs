@@ -23,7 +23,7 @@ pub(crate) struct CsvTable {
     rows_read: u64,
 }
 
-/// Rows of a CSV file: the selected cells, trimmed, one after the other.
+/// Rows of a CSV file: the selected cells one after the other. Cells without quotes are trimmed.
 #[derive(Debug)]
 pub(crate) struct CsvChunk {
     text: String,
@@ -174,9 +174,9 @@ impl Records {
         }
     }
 
-    /// A cell of the record, trimmed.
+    /// A cell of the record; trimmed, unless it is quoted.
     fn cell(&self, index: usize, row: u64, columns: &[String]) -> Result<&str> {
-        std::str::from_utf8(self.record.cell(index).trim_ascii())
+        std::str::from_utf8(self.record.cell(index))
             .map_err(|_| self.error(row, CsvProblem::NotUtf8 { column: column_name(index, columns) }))
     }
 
@@ -234,6 +234,9 @@ struct Record {
     bytes: Vec<u8>,
     ends: Vec<usize>,
     state: State,
+    /// Start of the current cell in `bytes`, and whether the cell is quoted.
+    start: usize,
+    is_quoted: bool,
     /// Bytes of the file in this record.
     length: usize,
     /// Line feeds within quotes.
@@ -254,6 +257,7 @@ impl Record {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+        (self.start, self.is_quoted) = (0, false);
         self.state = State::RecordStart;
         self.length = 0;
         self.line_feeds = 0;
@@ -265,7 +269,13 @@ impl Record {
     }
 
     fn end_cell(&mut self) {
+        if !self.is_quoted {
+            // Blanks before the cell are never stored.
+            let length = self.bytes[self.start..].trim_ascii_end().len();
+            self.bytes.truncate(self.start + length);
+        }
         self.ends.push(self.bytes.len());
+        (self.start, self.is_quoted) = (self.bytes.len(), false);
         self.state = State::CellStart;
     }
 
@@ -323,7 +333,7 @@ impl Record {
             (State::AfterQuote, b' ' | b'\t') => self.closed = true,
             (State::AfterQuote, _) => fed.problem = Some(CsvProblem::AfterQuote { column: String::new() }),
             (State::CellStart, b' ' | b'\t') => {}
-            (State::CellStart, b'"') => self.state = State::Quoted,
+            (State::CellStart, b'"') => (self.state, self.is_quoted) = (State::Quoted, true),
             (State::RecordStart | State::CellStart | State::Bare, _) => {
                 self.bytes.push(byte);
                 self.state = State::Bare;

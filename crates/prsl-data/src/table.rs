@@ -290,7 +290,7 @@ impl Chunk {
         assert!(row < self.n_rows(), "row {row} of a chunk with {} rows", self.n_rows());
         assert!(column < self.n_columns, "column {column} of a table with {} columns", self.n_columns);
         let cell = match &self.cells {
-            Cells::Csv(chunk) => Cell::from_text(chunk.cell(row, column)),
+            Cells::Csv(chunk) => Cell::verbatim(chunk.cell(row, column)),
             Cells::Arrow(chunk) => chunk.cell(row, column),
         };
         if self.missing.iter().any(|code| code.is(cell)) { Cell::Missing } else { cell }
@@ -321,10 +321,12 @@ impl<'a> Cell<'a> {
 
     /// Text without the white space around it; missing if it is empty.
     pub(crate) fn from_text(text: &'a str) -> Cell<'a> {
-        match text.trim_ascii() {
-            "" => Cell::Missing,
-            text => Cell::Text(text),
-        }
+        Cell::verbatim(text.trim_ascii())
+    }
+
+    /// Text with the white space around it; missing if it is blank.
+    fn verbatim(text: &'a str) -> Cell<'a> {
+        if text.trim_ascii().is_empty() { Cell::Missing } else { Cell::Text(text) }
     }
 }
 
@@ -368,6 +370,7 @@ pub(crate) fn check_columns(file: &str, columns: &[String]) -> Result<()> {
 
 /// A finite decimal number.
 pub(crate) fn parse_number(text: &str) -> std::result::Result<f64, CellProblem> {
+    let text = text.trim_ascii();
     let decimal = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
     match text.parse::<f64>() {
         Ok(value) if decimal && value.is_finite() => Ok(value),
@@ -391,7 +394,7 @@ impl Code {
     fn is(&self, cell: Cell<'_>) -> bool {
         match cell {
             Cell::Missing => true,
-            Cell::Text(text) => text == self.text,
+            Cell::Text(text) => text.trim_ascii() == self.text,
             Cell::Number(value) => {
                 self.number.is_some_and(|code| code == value || code.is_nan() && value.is_nan())
             }

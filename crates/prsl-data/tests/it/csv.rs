@@ -42,6 +42,12 @@ fn cells_are_trimmed_and_empty_ones_missing() {
 }
 
 #[test]
+fn quoted_cells_were_trimmed() {
+    let table = "a,b\n\" x \", y \n\"z \" ,\"\t\"\n";
+    assert_eq!(rows(table).unwrap(), [row(&[" x ", "y"]), row(&["z ", ""])]);
+}
+
+#[test]
 fn quotes_keep_commas_quotes_and_lines_together() {
     let table = "a,b\n\"x, \"\"y\"\"\",\"one\ntwo\"\n 3, \"four\" \n5,6\"\n";
     assert_eq!(
