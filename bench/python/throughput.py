@@ -22,8 +22,13 @@ def main() -> None:
     given = arguments.parse_args()
     model = prsl.Model.load(given.folder / "model.prsl")
     n_categories = sum(len(label.categories) for label in model.labels)
-    beliefs = np.fromfile(given.folder / "beliefs.f64").reshape(-1, n_categories)
-    expected = np.fromfile(given.folder / "marginals.f64").reshape(-1, n_categories)
+    # In Python's arrays no comes before yes, in the files yes before no.
+    order = []
+    for label in model.labels:
+        places = range(len(order), len(order) + len(label.categories))
+        order += reversed(places) if label.categories == ["no", "yes"] else places
+    beliefs = np.ascontiguousarray(np.fromfile(given.folder / "beliefs.f64").reshape(-1, n_categories)[:, order])
+    expected = np.fromfile(given.folder / "marginals.f64").reshape(-1, n_categories)[:, order]
     by_label = {}
     start = 0
     for label in model.labels:

@@ -53,7 +53,7 @@ assert longer.rules[-1].text == "overhead | normal <- standing & !low"
 # %% [markdown]
 # ## From scikit-learn
 #
-# `predict_proba` of any classifier is a belief. Here three classifiers see one noisy feature each. The rule that two labels
+# `predict_proba` of any classifier is a belief. In arrays, no comes before yes, as class 0 before class 1. Here three classifiers see one noisy feature each. The rule that two labels
 # are equal improves the predictions as much as more data would.
 
 # %%
@@ -64,11 +64,11 @@ raining = rng.integers(0, 2, 600)
 truth = {"rain": raining, "wet": raining, "sun": 1 - raining}
 sensors = {name: (values + rng.normal(size=600))[:, None] for name, values in truth.items()}
 classifiers = {name: LogisticRegression().fit(sensors[name][:300], values[:300]) for name, values in truth.items()}
-said = {name: classifiers[name].predict_proba(sensors[name][300:])[:, 1] for name in truth}
+said = {name: classifiers[name].predict_proba(sensors[name][300:]) for name in truth}
 
 weather = prsl.Model.parse("label rain\nlabel wet\nlabel sun\nrule 0.95: rain <-> wet\nrule 0.95: rain <-> !sun")
 after = weather.predict(said)
-right_alone = np.mean((said["rain"] > 0.5) == truth["rain"][300:])
-right_together = np.mean((after["rain"][:, 0] > 0.5) == truth["rain"][300:])
+right_alone = np.mean((said["rain"][:, 1] > 0.5) == truth["rain"][300:])
+right_together = np.mean((after["rain"][:, 1] > 0.5) == truth["rain"][300:])
 print(f"right about rain: {right_alone:.2f} alone, {right_together:.2f} with the rules")
 assert right_together > right_alone + 0.05

@@ -39,13 +39,13 @@ beliefs = {
 }
 posterior = model.predict(beliefs, "both")
 for label in posterior:
-    print(f"{label:8} {beliefs[label][0]:.2f} -> {posterior[label][0, 0]:.2f}")
+    print(f"{label:8} {beliefs[label][0]:.2f} -> {posterior[label][0, 1]:.2f}")
 best = posterior.assignments[0]
 print([label for label, category in best.items() if category == "yes"])
 assert best["vehicle"] == "yes" and best["truck"] == "yes" and best["cat"] == "no"
 for parent, children in tree.items():
     for child in children:
-        assert posterior[child][0, 0] <= posterior[parent][0, 0] + 1e-12  # no child without its parent
+        assert posterior[child][0, 1] <= posterior[parent][0, 1] + 1e-12  # no child without its parent
 
 # %% [markdown]
 # Many rows at once, with some nodes missing: the rules infer them from the others.

@@ -9,12 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _prsl
+from ._columns import is_missing
 from .errors import ArgumentError, LengthError, UnknownCategoryError, UnknownLabelError
 
 if TYPE_CHECKING:
     from ._prsl import Label
 
 Numbers = npt.NDArray[np.float64]
+
+#: Largest distance from 1 of the sum of beliefs in half or single precision. Sums of 1,000 half-precision numbers were
+#: within it. Beliefs in double precision must sum to 1 within 1e-6.
+_ROUNDING = 1e-3
 
 
 def rows(
@@ -34,9 +39,12 @@ def rows(
         raise ArgumentError(f"missing is the text `{missing}`, expected a list of texts: [{missing!r}]")
     if isinstance(beliefs, _prsl.Rows):
         return beliefs
-    if is_frame(beliefs):
-        return _prsl.Rows.from_table(core, beliefs, normalize, ignore_extra, list(missing), raw)
     labels = core.labels
+    if is_named(beliefs):
+        found = _of_arrow(core, beliefs, normalize, ignore_extra, missing, raw)
+        if found is not None:
+            return found
+        beliefs = _of_frame(labels, beliefs)
     if isinstance(beliefs, Mapping):
         columns = _of_mapping(labels, beliefs, ignore_extra, missing)
     elif isinstance(beliefs, np.ndarray) and beliefs.ndim == 2:
@@ -58,6 +66,63 @@ def rows(
 def is_frame(beliefs: object) -> bool:
     """Whether it is a table of pyarrow, polars, pandas or another library with the Arrow interface."""
     return hasattr(beliefs, "__arrow_c_stream__") or hasattr(beliefs, "__arrow_c_array__")
+
+
+def index_of(beliefs: Any) -> Any:
+    """The index of a pandas frame, otherwise `None`."""
+    return beliefs.index if hasattr(beliefs, "columns") and hasattr(beliefs, "index") else None
+
+
+def is_named(beliefs: object) -> bool:
+    """Whether it is a table whose columns have names."""
+    return is_frame(beliefs) or _has_columns(beliefs)
+
+
+def _has_columns(beliefs: object) -> bool:
+    """Whether it is a frame of a library without the Arrow interface, such as pandas before 2.2."""
+    return not isinstance(beliefs, Mapping) and hasattr(beliefs, "columns") and hasattr(beliefs, "__getitem__")
+
+
+def _of_arrow(
+    core: _prsl.Model, frame: Any, normalize: bool, ignore_extra: bool, missing: Sequence[str], raw: bool
+) -> _prsl.Rows | None:
+    """Rows through the Arrow interface; `None` if the frame lacks it, or has numbers of low precision."""
+    if not is_frame(frame) or _has_low_precision(frame):
+        return None
+    if index_of(frame) is not None:
+        # Otherwise the index would be a column of the Arrow table.
+        frame = frame.reset_index(drop=True)
+    try:
+        return _prsl.Rows.from_table(core, frame, normalize, ignore_extra, list(missing), raw)
+    except ImportError:
+        # The Arrow interface of pandas needs pyarrow.
+        return None
+
+
+def _column_names(frame: Any) -> list[str]:
+    names = frame.column_names if hasattr(frame, "column_names") else getattr(frame, "columns", [])
+    return [str(name) for name in names]
+
+
+def _has_low_precision(frame: Any) -> bool:
+    """Whether some column is in half or single precision."""
+    return any(_is_low_precision(np.asarray(frame[name][:0])) for name in _column_names(frame))
+
+
+def _of_frame(labels: list[Label], frame: Any) -> dict[str, Any]:
+    """The columns of a frame by label. A column is named `label=category`, or like a label."""
+    places = {f"{label.name}={category}": (label.name, category) for label in labels for category in label.categories}
+    names = {label.name for label in labels}
+    found: dict[str, Any] = {}
+    for name in _column_names(frame):
+        values = np.asarray(frame[name])
+        if name in places and name not in names:
+            label, category = places[name]
+            found.setdefault(label, {})[category] = values
+        else:
+            # The caller reports unknown names.
+            found[name] = values
+    return found
 
 
 def _of_mapping(
@@ -87,21 +152,22 @@ def _of_table(labels: list[Label], beliefs: npt.NDArray[Any]) -> list[tuple[int,
         raise LengthError(
             f"the array of beliefs has {beliefs.shape[1]} columns, expected {n_categories}, one for each category"
         )
-    values = _numbers(beliefs)
     ends = np.cumsum([len(label.categories) for label in labels])
-    blocks = np.split(values, ends[:-1], axis=1)
-    return list(enumerate(blocks))
+    blocks = np.split(beliefs, ends[:-1], axis=1)
+    return list(enumerate(as_beliefs(block) for block in blocks))
 
 
 def _column(label: Label, values: Any, missing: Sequence[str]) -> npt.NDArray[Any]:
-    """Two dimensions: beliefs. One dimension: P(yes) of a label with two categories, or observed categories."""
+    """Two dimensions: beliefs. One dimension: P(yes) of a yes/no label, or observed categories."""
+    if isinstance(values, Mapping):
+        return _of_categories(label, values)
     array = np.asarray(values)
-    if array.dtype.kind in "OUST" and array.ndim == 1:
+    if array.ndim == 1 and _is_text(array):
         return _observed(label, array, missing)
-    array = _numbers(array)
+    array = as_beliefs(array)
     n_categories = len(label.categories)
-    if array.ndim == 1 and n_categories == 2:
-        return np.column_stack([array, np.full(len(array), np.nan)])
+    if array.ndim == 1 and label.categories == ["no", "yes"]:
+        return np.column_stack([np.full(len(array), np.nan), array])
     if array.ndim != 2 or array.shape[1] != n_categories:
         raise LengthError(
             f"beliefs for label `{label.name}` have the shape {array.shape}, expected (n, {n_categories}): "
@@ -110,11 +176,26 @@ def _column(label: Label, values: Any, missing: Sequence[str]) -> npt.NDArray[An
     return array
 
 
+def _of_categories(label: Label, columns: Mapping[str, Any]) -> Numbers:
+    """Beliefs by category; categories that are not given are missing."""
+    unknown = [name for name in columns if name not in label.categories]
+    if unknown:
+        known = ", ".join(label.categories)
+        raise UnknownCategoryError(f"unknown category `{unknown[0]}` of label `{label.name}`, expected one of {known}")
+    given = {name: np.asarray(values) for name, values in columns.items()}
+    if len({len(values) for values in given.values()}) != 1:
+        raise ArgumentError(f"the categories of label `{label.name}` have different numbers of rows")
+    n_rows = len(next(iter(given.values())))
+    array = np.column_stack([as_numbers(given.get(name, np.full(n_rows, np.nan))) for name in label.categories])
+    return _without_rounding(array) if any(_is_low_precision(values) for values in given.values()) else array
+
+
 def _observed(label: Label, values: npt.NDArray[Any], missing: Sequence[str]) -> npt.NDArray[np.int64]:
     places = {category: index for index, category in enumerate(label.categories)}
     found = np.full(len(values), -1, dtype=np.int64)
+    unknown = is_missing(values)
     for row, value in enumerate(values):
-        if value is None or value != value or value in missing:
+        if unknown[row] or value in missing:
             continue
         if value not in places:
             known = ", ".join(label.categories)
@@ -125,8 +206,39 @@ def _observed(label: Label, values: npt.NDArray[Any], missing: Sequence[str]) ->
     return found
 
 
-def _numbers(values: npt.NDArray[Any]) -> Numbers:
+def _is_text(values: npt.NDArray[Any]) -> bool:
+    """Whether some value is a text, or none is known."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "UST"
+    known = values[~is_missing(values)]
+    return len(known) == 0 or any(isinstance(value, str) for value in known)
+
+
+def as_beliefs(values: Any) -> Numbers:
+    """Beliefs about one label as numbers. In half and single precision, sums that differ from 1 by rounding become 1."""
+    given = np.asarray(values)
+    array = as_numbers(given)
+    return _without_rounding(array) if array.ndim == 2 and _is_low_precision(given) else array
+
+
+def _is_low_precision(values: npt.NDArray[Any]) -> bool:
+    return values.dtype.kind == "f" and values.dtype.itemsize < 8
+
+
+def _without_rounding(beliefs: Numbers) -> Numbers:
+    """Beliefs whose sums are 1 where they are almost 1."""
+    totals = beliefs.sum(axis=1, keepdims=True)
+    is_near = np.abs(totals - 1.0) <= _ROUNDING
+    return np.where(is_near, beliefs / np.where(is_near, totals, 1.0), beliefs)
+
+
+def as_numbers(values: Any) -> Numbers:
+    """Numbers in double precision, NaN where they are missing."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        missing = is_missing(array.ravel()).reshape(array.shape)
+        array = np.where(missing, np.nan, array)
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(array, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"beliefs are not numbers: {error}") from error

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from scipy.sparse import issparse
+from sklearn import get_config
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import (
-    _check_sample_weight,
+    _check_method_params,
     check_consistent_length,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
 )
 
+from ._beliefs import index_of
+from ._columns import Codes, as_columns
 from ._explanation import Explanation
-from ._labels import Codes, Target, as_columns
+from ._jobs import of_jobs
+from ._labels import Target, base_model, label_names, rule_lines
 from ._model import Model
 from ._posterior import Posterior
-from ._stacker import RuleStacker
-from .errors import ArgumentError, ExamplesError, PrslError
+from ._stacker import RuleStacker, _weights
+from .errors import ArgumentError, ExamplesError, PrslError, PrslWarning
 
 Numbers = npt.NDArray[np.float64]
+
+_LOG = logging.getLogger("prsl")
 
 #: Lower bound on beliefs before their logarithms are pooled.
 _SMALLEST = 1e-4
 
 
-class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseComposition):
     """Classifiers for every label, stacked with given and learned rules.
 
     Fitting has three steps. Classifiers of each label give out-of-fold beliefs. A :class:`RuleStacker` learns
@@ -40,17 +52,22 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
 
     Parameters
     ----------
-    estimator : classifier, list of classifiers, or None
-        Fitted to each label; a random forest if `None`. See `combine` for several classifiers.
-    rules : str, list or Model, optional
-        Expert rules; see :class:`RuleStacker`.
+    estimator : classifier, list of classifiers or of pairs (name, classifier), or None
+        Fitted to each label; a random forest if `None`. See `combine` for several classifiers. Settings of a named
+        classifier are set as `name__setting`, for example by a grid search. `X` is passed to the classifiers as it is,
+        so it may have missing values, texts or categories if they accept them.
+    rules : str, list, dict or Model, optional
+        Expert rules; see :class:`RuleStacker`. They are checked before any classifier is fitted.
     n_rules : "auto" or int
         Maximum number of learned rules; 0 learns none. See :class:`RuleStacker`.
-    calibration : str, optional
-        "joint" (the default), "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion".
-    cv : int, splitter or "prefit"
-        How rows are split for out-of-fold beliefs. "prefit" means that `estimator` is already fitted: one classifier for
-        all labels, whose `predict_proba` returns a list, or a list of one classifier per label.
+    calibration : str
+        "default", "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"; see
+        :class:`RuleStacker`.
+    cv : int, splitter, list of splits or "prefit"
+        How rows are split for out-of-fold beliefs. Calibration and rules are not learned from rows that no split
+        predicts. If several splits predict a row, its belief is their mean. "prefit" means that `estimator` is already
+        fitted: one classifier for all labels, whose `predict_proba` returns a list, or a list of one classifier per
+        label. Classes that only the fitted classifiers know are classes of their labels, too.
     labels : list of str, optional
         Names for the columns of `y`.
     combine : "pool" or "labels"
@@ -58,8 +75,9 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         classifiers of the same label make similar errors. With "labels", each classifier has its own label, and rules of
         learned probability connect it with the first. Their beliefs then count as independent, and `explain` shows the
         effect of each.
-    decision : "marginal" or "joint"
+    decision : "auto", "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
+        "auto" is "joint" if the model has hard rules, otherwise "marginal"; see :class:`RuleStacker`.
     stacker : RuleStacker or None
         All other settings of learning, such as `parsimony`; those above take precedence.
     random_state, n_jobs, verbose
@@ -80,12 +98,12 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         estimator: Any = None,
         rules: Any = None,
         n_rules: int | str = "auto",
-        calibration: str | None = None,
+        calibration: str = "default",
         cv: Any = 5,
         *,
         labels: list[str] | None = None,
         combine: str = "pool",
-        decision: str = "marginal",
+        decision: str = "auto",
         stacker: RuleStacker | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -104,42 +122,96 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fits classifiers, calibration and rules."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
+        """Fits classifiers, calibration and rules.
+
+        `groups` are for a splitter such as `GroupKFold`. `params` are for the classifiers, and need scikit-learn's
+        metadata routing.
+        """
         if y is None:
             raise ArgumentError("This RuleStackingClassifier estimator requires y to be passed, but the target y is None")
         if self.combine not in ("pool", "labels"):
             raise ArgumentError(f"unknown combine `{self.combine}`, expected `pool` or `labels`")
-        X = validate_data(self, X, accept_sparse="csr")
+        of_jobs(self.n_jobs)
+        X = _indexable(X)
+        validate_data(self, X, skip_check_array=True)
         columns, names, single = as_columns(y)
         _refuse_infinities(columns)
         check_consistent_length(X, columns)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        if weights is not None and (weights == 0).any():
-            # Rows of weight 0 are removed.
-            kept = np.flatnonzero(weights)
-            if len(kept) == 0:
-                raise ExamplesError("all sample weights are 0")
-            X, columns, weights = _safe_indexing(X, kept), columns[kept], weights[kept]
-        names = self.labels or names or ["y" if single else f"y{j}" for j in range(columns.shape[1])]
-        if len(names) != columns.shape[1]:
-            raise ArgumentError(f"there are {len(names)} names for {columns.shape[1]} labels")
+        routed = self._routed_params(sample_weight, groups, params)
+        weights = _weights(sample_weight, len(columns))
+        kept = np.arange(len(columns)) if weights is None else np.flatnonzero(weights)
         self._single = single
-        self._targets = [Target.of(name, columns[:, j], of_several=not single) for j, name in enumerate(names)]
-        self.classes_ = self._targets[0].classes if single else [target.classes for target in self._targets]
-        codes = np.column_stack([target.codes(columns[:, j]) for j, target in enumerate(self._targets)])
-        random = check_random_state(self.random_state)
-        if self.cv == "prefit":
+        names = label_names(self.labels, names, single, columns.shape[1])
+        self._targets = [Target.of(name, columns[kept, j], of_several=not single) for j, name in enumerate(names)]
+        if self._is_prefit():
             self.estimators_ = self._prefit()
+            self._targets = [target.extended(known) for target, known in zip(self._targets, self._known(), strict=True)]
+        self.classes_ = self._targets[0].classes if single else [target.classes for target in self._targets]
+        random = check_random_state(self.random_state)
+        prototypes = [] if self._is_prefit() else self._estimators(random)
+        self.stacker_ = self._stacker(random.randint(2**31 - 1), names, len(prototypes))
+        base_model(self._targets_in(self.stacker_.labels or names), self.stacker_.rules)
+
+        codes = np.full(columns.shape, -1, dtype=np.int64)
+        for j, target in enumerate(self._targets):
+            codes[kept, j] = target.codes(columns[kept, j])
+        if self._is_prefit():
             beliefs = self._beliefs(X)
         else:
-            self.estimators_, beliefs = self._fit_estimators(X, codes, weights, random)
-        beliefs = self._fit_pools(beliefs, codes, weights)
-        self.stacker_ = self._stacker(random.randint(2**31 - 1), names)
-        self.stacker_.fit(self._of_stacker(beliefs), self._targets_of_stacker(columns), sample_weight=weights)
+            self._warn_of_weights(prototypes, weights)
+            given = [] if weights is None else [weights]
+            splits = self._given_splits(X, groups)
+            self.estimators_, beliefs = self._fit_estimators(X, codes, prototypes, given, routed, splits, groups, random)
+        self._fit_stacker(beliefs, columns, codes, weights, kept)
         self.model_: Model = self.stacker_.model_
         self.n_iter_ = self.stacker_.n_iter_
         return self
+
+    def _fit_stacker(
+        self,
+        beliefs: list[list[Numbers]],
+        columns: npt.NDArray[Any],
+        codes: Codes,
+        weights: Numbers | None,
+        kept: Codes,
+    ) -> None:
+        """Fits pools, calibration and rules to the kept rows that have a belief."""
+        of_classifiers = [_has_belief(own) for of_label in beliefs for own in of_label]
+        rows = kept[np.logical_or.reduce(of_classifiers)[kept]]
+        if len(rows) == 0:
+            raise ExamplesError("the splits of `cv` predict no row with a known truth")
+        beliefs = [[own[rows] for own in of_label] for of_label in beliefs]
+        codes = codes[rows]
+        own_weights = None if weights is None else weights[rows]
+        # The truths of a validation set must not influence the pools.
+        training = self.stacker_._training_rows(np.asarray((codes >= 0).any(axis=1), dtype=bool))
+        beliefs = self._fit_pools(beliefs, codes, own_weights, training)
+        self.stacker_._classes = [target.classes for target in self._targets_in(self.stacker_.labels or [])]
+        try:
+            self.stacker_.fit(
+                self._of_stacker(beliefs), self._targets_of_stacker(columns[rows]), sample_weight=own_weights
+            )
+        finally:
+            del self.stacker_._classes
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings, with those of named classifiers."""
+        return self._get_params("estimator", deep=deep)  # type: ignore[no-any-return]
+
+    def set_params(self, **params: Any) -> Self:
+        """Changes settings, also those of named classifiers: `name__setting`."""
+        self._set_params("estimator", **params)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Which metadata `fit` takes, and which it passes to the classifiers and the splitter."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        for name, estimator in self._named():
+            router.add(**{name: estimator}, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if hasattr(self.cv, "split") and hasattr(self.cv, "get_metadata_routing"):
+            router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
 
     def beliefs(self, X: Any) -> Any:
         """The pooled beliefs of the classifiers, before calibration and rules: (n, M), or a list of such arrays."""
@@ -154,7 +226,10 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return listed[0] if self._single else listed
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each label; with `decision="joint"` the most probable assignment of all labels."""
+        """The most probable class of each label, or the most probable assignment of all labels; see `decision`.
+
+        An impossible row gets the most probable classes of its calibrated beliefs, with a warning.
+        """
         beliefs = self._stacked(X)
         return self._own(self.stacker_.predict(beliefs))
 
@@ -169,10 +244,17 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         found, probabilities = self.stacker_.predict_top(beliefs, n)
         return found if found.ndim == 2 else found[..., : len(self._targets)], probabilities
 
+    def predict_status(self, X: Any) -> npt.NDArray[np.str_]:
+        """The status of each row, such as `ok` or `impossible`; see :class:`RuleStacker`."""
+        beliefs = self._stacked(X)
+        return self.stacker_.predict_status(beliefs)
+
     def posterior(self, X: Any, query: str = "marginals", **settings: Any) -> Posterior:
         """The posterior of all labels of the model, latent ones included."""
         beliefs = self._stacked(X)
-        return self.stacker_.posterior(beliefs, query, **settings)
+        posterior = self.stacker_.posterior(beliefs, query, **settings)
+        posterior.index = index_of(X)
+        return posterior
 
     def explain(self, X: Any, row: int = 0) -> Explanation:
         """Explains one row."""
@@ -197,13 +279,22 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Adds rules that pay on more rows; the classifiers do not change. The first call fits, and its rows must
         contain all classes. `classes` is accepted for compatibility with scikit-learn and ignored."""
-        if not hasattr(self, "stacker_"):
+        if not hasattr(self, "model_"):
             return self.fit(X, y, sample_weight)
         columns, _, _ = as_columns(y)
         self.stacker_.partial_fit(self._stacked(X), self._targets_of_stacker(columns), sample_weight=sample_weight)
         self.model_ = self.stacker_.model_
         self.n_iter_ = self.stacker_.n_iter_
         return self
+
+    def _named(self) -> list[tuple[str, Any]]:
+        """The given classifiers with their names."""
+        if self.estimator is None:
+            return []
+        if not isinstance(self.estimator, (list, tuple)):
+            return [("estimator", self.estimator)]
+        pairs = enumerate(self.estimator)
+        return [given if isinstance(given, tuple) else (f"estimator_{at}", given) for at, given in pairs]
 
     def _estimators(self, random: np.random.RandomState) -> list[Any]:
         if self.estimator is None:
@@ -212,7 +303,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                     n_estimators=200, min_samples_leaf=2, random_state=random.randint(2**31 - 1), n_jobs=self.n_jobs
                 )
             ]
-        given = list(self.estimator) if isinstance(self.estimator, (list, tuple)) else [self.estimator]
+        given = [estimator for _, estimator in self._named()]
         for estimator in given:
             if not is_classifier(estimator):
                 raise ArgumentError(f"{type(estimator).__name__} is no classifier")
@@ -220,35 +311,96 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
                 raise ArgumentError(f"{type(estimator).__name__} has no predict_proba; wrap it in CalibratedClassifierCV")
         return given
 
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "prefit"
+
+    def _routed_params(self, sample_weight: Any, groups: Any, params: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """For each classifier its metadata, if scikit-learn's metadata routing is enabled."""
+        if not get_config().get("enable_metadata_routing"):
+            if params:
+                raise TypeError(
+                    f"fit() got an unexpected keyword argument {next(iter(params))!r}; to pass it to the classifiers, "
+                    "enable metadata routing with sklearn.set_config(enable_metadata_routing=True)"
+                )
+            return None
+        given = {"sample_weight": sample_weight, "groups": groups} | params
+        given = {name: value for name, value in given.items() if value is not None}
+        routed = process_routing(self, "fit", **given)
+        return [dict(routed[name].fit) for name, _ in self._named()] if given else [{} for _ in self._named()]
+
+    def _warn_of_weights(self, prototypes: list[Any], weights: Numbers | None) -> None:
+        if weights is None or get_config().get("enable_metadata_routing"):
+            return
+        for prototype in prototypes:
+            if _weight_name(prototype) is None:
+                warnings.warn(
+                    f"{type(prototype).__name__} takes no sample_weight; it is fitted without weights, and only "
+                    "calibration and rules use them",
+                    PrslWarning,
+                    stacklevel=3,
+                )
+
     def _fit_estimators(
-        self, X: Any, codes: Codes, weights: Numbers | None, random: np.random.RandomState
+        self,
+        X: Any,
+        codes: Codes,
+        prototypes: list[Any],
+        weights: list[Numbers],
+        routed: list[dict[str, Any]] | None,
+        splits: list[tuple[Codes, Codes]] | None,
+        groups: Any,
+        random: np.random.RandomState,
     ) -> tuple[list[list[Any]], list[list[Numbers]]]:
-        """For each label, its classifiers fitted to all rows and their out-of-fold beliefs."""
+        """For each label, its classifiers fitted to all rows and their out-of-fold beliefs; NaN without such a belief."""
         fitted, beliefs = [], []
-        prototypes = self._estimators(random)
+        params = [
+            _fit_params(prototype, weights) if routed is None or self.estimator is None else routed[at]
+            for at, prototype in enumerate(prototypes)
+        ]
+        pairs = list(zip(prototypes, params, strict=True))
         for j, target in enumerate(self._targets):
-            known = np.flatnonzero(codes[:, j] >= 0)
-            of_label = [_Labeled.fit(prototype, X, known, codes[:, j], target, weights) for prototype in prototypes]
+            is_known = codes[:, j] >= 0
+            known = np.flatnonzero(is_known)
+            # Rows of weight 0 are not predicted, because nothing is learned from them.
+            unknown = np.flatnonzero(~is_known & (weights[0] > 0 if weights else True))
+            of_label = [_Labeled.fit(prototype, X, known, codes[:, j], target, own) for prototype, own in pairs]
             fitted.append(of_label)
-            parts = self._splits(codes[known, j], X, known, random)
+            parts = splits
+            if parts is None:
+                parts = self._splits(codes[:, j], X, known, groups, random)
+            parts = [(train[is_known[train]], test[is_known[test]]) for train, test in parts]
             probabilities = []
-            for prototype, estimator in zip(prototypes, of_label, strict=True):
-                own = np.empty((codes.shape[0], len(target.classes)))
-                unknown = np.flatnonzero(codes[:, j] < 0)
-                if len(unknown):
-                    own[unknown] = estimator.predict_proba(_safe_indexing(X, unknown))
-                if not parts:
-                    own[known] = estimator.predict_proba(_safe_indexing(X, known))
+            for (prototype, own), estimator in zip(pairs, of_label, strict=True):
+                total = np.zeros((codes.shape[0], len(target.classes)))
+                counts = np.zeros(codes.shape[0])
+                alone = unknown if parts else np.concatenate([unknown, known])
+                if len(alone):
+                    total[alone] = estimator.predict_proba(_safe_indexing(X, alone))
+                    counts[alone] = 1
                 for train, test in parts:
-                    part = _Labeled.fit(prototype, X, known[train], codes[:, j], target, weights)
-                    own[known[test]] = part.predict_proba(_safe_indexing(X, known[test]))
-                probabilities.append(own)
+                    if len(train) and len(test):
+                        part = _Labeled.fit(prototype, X, train, codes[:, j], target, own)
+                        total[test] += part.predict_proba(_safe_indexing(X, test))
+                        counts[test] += 1
+                predicted = counts > 0
+                total[predicted] /= counts[predicted, None]
+                total[~predicted] = np.nan
+                probabilities.append(total)
             beliefs.append(probabilities)
             self._tell(f"label {j + 1} of {len(self._targets)}: {target.name}")
         return fitted, beliefs
 
-    def _splits(self, codes: Codes, X: Any, known: Codes, random: np.random.RandomState) -> list[tuple[Codes, Codes]]:
-        """Pairs of training and prediction rows; none if there are too few rows to split."""
+    def _given_splits(self, X: Any, groups: Any) -> list[tuple[Codes, Codes]] | None:
+        """The splits of `cv` if it lists them: their rows are those of `X`, with and without known truths."""
+        if isinstance(self.cv, (int, np.integer)) or self.cv is None or hasattr(self.cv, "split"):
+            return None
+        return [(np.asarray(train), np.asarray(test)) for train, test in check_cv(self.cv).split(X, groups=groups)]
+
+    def _splits(
+        self, codes: Codes, X: Any, known: Codes, groups: Any, random: np.random.RandomState
+    ) -> list[tuple[Codes, Codes]]:
+        """Pairs of training and prediction rows, among those with a known truth; none if there are too few to split."""
+        codes = codes[known]
         counts = np.bincount(codes)
         counts = counts[counts > 0]
         if isinstance(self.cv, (int, np.integer)):
@@ -261,31 +413,47 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             splitter = splitter(n_splits, shuffle=True, random_state=seed)
         else:
             splitter = check_cv(self.cv, codes, classifier=True)
-        return list(splitter.split(_safe_indexing(X, known), codes))
+        of_known = None if groups is None else _safe_indexing(groups, known)
+        parts = splitter.split(_safe_indexing(X, known), codes, of_known)
+        return [(known[train], known[test]) for train, test in parts]
 
     def _prefit(self) -> Any:
         if self.estimator is None:
             raise ArgumentError("cv='prefit' needs fitted classifiers as `estimator`")
         given = self.estimator
         if isinstance(given, (list, tuple)):
+            given = [estimator for _, estimator in self._named()]
             if len(given) != len(self._targets):
                 raise ArgumentError(f"there are {len(given)} fitted classifiers, and {len(self._targets)} labels")
             return [[_Labeled.of(estimator, target)] for estimator, target in zip(given, self._targets, strict=True)]
         check_is_fitted(given)
         return given
 
+    def _known(self) -> list[npt.NDArray[Any]]:
+        """For each label the classes that its fitted classifier knows."""
+        if isinstance(self.estimators_, list):
+            return [of_label[0].classes for of_label in self.estimators_]
+        classes = self.estimators_.classes_
+        n_labels = len(self._targets)
+        if isinstance(classes, list):
+            if len(classes) != n_labels:
+                raise ArgumentError(f"the fitted classifier knows {len(classes)} labels, and y has {n_labels}")
+            return [np.asarray(known) for known in classes]
+        # A multi-label classifier has the labels as its classes, and predicts 0 or 1 for each.
+        return [np.asarray(classes)] if n_labels == 1 else [np.array([0, 1])] * n_labels
+
     def _beliefs(self, X: Any) -> list[list[Numbers]]:
         """For each label the beliefs of its classifiers."""
         if isinstance(self.estimators_, list):
-            return [[estimator.predict_proba(X) for estimator in of_label] for of_label in self.estimators_]
+            pairs = zip(self.estimators_, self._targets, strict=True)
+            return [[estimator.predict_proba(X, target) for estimator in of_label] for of_label, target in pairs]
         probabilities = self.estimators_.predict_proba(X)
         probabilities = probabilities if isinstance(probabilities, list) else [probabilities]
         if len(probabilities) == 1 and len(self._targets) > 1:
             # Several labels in one array: probabilities of 1, as multi-label classifiers return them.
             of_one = probabilities[0]
             probabilities = [np.column_stack([1.0 - of_one[:, j], of_one[:, j]]) for j in range(of_one.shape[1])]
-        classes = self.estimators_.classes_
-        listed = classes if isinstance(classes, list) and len(probabilities) > 1 else [classes] * len(probabilities)
+        listed = self._known()
         if len(probabilities) != len(self._targets):
             raise ArgumentError(f"the fitted classifier knows {len(probabilities)} labels, and y has {len(self._targets)}")
         return [
@@ -293,11 +461,17 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             for values, known, target in zip(probabilities, listed, self._targets, strict=True)
         ]
 
-    def _fit_pools(self, beliefs: list[list[Numbers]], codes: Codes, weights: Numbers | None) -> list[list[Numbers]]:
-        """Learns the weights of the classifiers of each label."""
+    def _fit_pools(
+        self, beliefs: list[list[Numbers]], codes: Codes, weights: Numbers | None, rows: Codes
+    ) -> list[list[Numbers]]:
+        """Learns the weights of the classifiers of each label from some rows."""
         self.weights_: list[Numbers] | None = None
         if self.combine == "pool" and len(beliefs[0]) > 1:
-            self.weights_ = [_pool_weights(probabilities, codes[:, j], weights) for j, probabilities in enumerate(beliefs)]
+            of_rows = None if weights is None else weights[rows]
+            self.weights_ = [
+                _pool_weights([own[rows] for own in probabilities], codes[rows, j], of_rows)
+                for j, probabilities in enumerate(beliefs)
+            ]
         return self._pooled(beliefs)
 
     def _pooled(self, beliefs: list[list[Numbers]]) -> list[list[Numbers]]:
@@ -305,16 +479,24 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
             return beliefs
         return [[_pool(probabilities, weights)] for probabilities, weights in zip(beliefs, self.weights_, strict=True)]
 
-    def _stacker(self, seed: int, names: list[str]) -> RuleStacker:
+    def _targets_in(self, names: list[str]) -> list[Target]:
+        """The targets of the stacker: those of `y`, then those of further classifiers."""
+        n_further = (len(names) - len(self._targets)) // len(self._targets)
+        further = [target for target in self._targets for _ in range(n_further)]
+        return [
+            Target(name, target.classes, target.categories)
+            for name, target in zip(names, [*self._targets, *further], strict=True)
+        ]
+
+    def _stacker(self, seed: int, names: list[str], n_classifiers: int) -> RuleStacker:
         """The stacker with the settings of this estimator, and labels for further classifiers."""
         stacker: RuleStacker = RuleStacker() if self.stacker is None else clone(self.stacker)
         rules = self.rules if self.rules is not None else stacker.rules
         settings: dict[str, Any] = {}
-        n_classifiers = len(self.estimators_[0]) if isinstance(self.estimators_, list) else 1
         if self.combine == "labels" and n_classifiers > 1:
             if isinstance(rules, Model):
                 raise ArgumentError("combine='labels' adds labels of its own; give rules as text")
-            lines = rules.splitlines() if isinstance(rules, str) else list(rules or [])
+            lines = [] if rules is None else rule_lines(rules)
             own = [*names]
             for j, target in enumerate(self._targets):
                 for k in range(1, n_classifiers):
@@ -353,8 +535,12 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return np.column_stack([columns, *further])
 
     def _checked(self, X: Any) -> Any:
-        check_is_fitted(self, "estimators_")
-        return validate_data(self, X, accept_sparse="csr", reset=False)
+        check_is_fitted(self)
+        X = _indexable(X)
+        if hasattr(self, "n_features_in_") and len(getattr(X, "shape", (0, 0))) == 1:
+            raise ArgumentError("Expected 2D array, got 1D array instead. Reshape your data: a row for each instance")
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return X
 
     def _stacked(self, X: Any) -> list[Numbers]:
         return self._of_stacker(self._pooled(self._beliefs(self._checked(X))))
@@ -368,8 +554,12 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         return predicted[:, : len(self._targets)]
 
     def _tell(self, message: str) -> None:
+        _LOG.debug("%s", message)
         if self.verbose:
             print(message, flush=True)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -378,7 +568,16 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator)
         tags.target_tags.single_output = True
         tags.classifier_tags.multi_label = True
         tags.classifier_tags.multi_class = True
-        tags.input_tags.sparse = True
+        named = self._named()
+        try:
+            inner = [get_tags(estimator).input_tags for _, estimator in named]
+        except (AttributeError, TypeError):
+            # The error for what is no estimator comes from `fit`.
+            inner = []
+        tags.input_tags.sparse = all(own.sparse for own in inner)
+        tags.input_tags.allow_nan = all(own.allow_nan for own in inner)
+        tags.input_tags.categorical = bool(inner) and all(own.categorical for own in inner)
+        tags.input_tags.string = bool(inner) and all(own.string for own in inner)
         return tags
 
 
@@ -399,21 +598,20 @@ class _Labeled:
 
     @classmethod
     def fit(
-        cls, prototype: Any, X: Any, rows: Codes, codes: Codes, target: Target, weights: Numbers | None
+        cls, prototype: Any, X: Any, rows: Codes, codes: Codes, target: Target, params: dict[str, Any]
     ) -> _Labeled:
         """Fits a classifier to some rows. Fits none if the rows have only one class."""
         seen = np.unique(codes[rows])
         if len(seen) < 2:
             return cls(None, target.classes[seen], target, len(rows))
         estimator = clone(prototype)
-        given = {}
-        if weights is not None and has_fit_parameter(estimator, "sample_weight"):
-            given["sample_weight"] = weights[rows]
+        given = _check_method_params(X, params, indices=rows)
         estimator.fit(_safe_indexing(X, rows), target.classes[codes[rows]], **given)
         return cls(estimator, np.asarray(estimator.classes_), target)
 
-    def predict_proba(self, X: Any) -> Numbers:
+    def predict_proba(self, X: Any, target: Target | None = None) -> Numbers:
         """Probabilities of all classes of the label."""
+        target = self.target if target is None else target
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if self.estimator is None:
             n_classes = len(self.target.classes)
@@ -424,7 +622,27 @@ class _Labeled:
             seen = np.searchsorted(self.target.classes, self.classes)
             probabilities[:, seen] += self.n_rows / (self.n_rows + 0.5 * n_classes)
             return probabilities
-        return _aligned(np.asarray(self.estimator.predict_proba(X)), self.classes, self.target)
+        return _aligned(np.asarray(self.estimator.predict_proba(X)), self.classes, target)
+
+
+def _indexable(X: Any) -> Any:
+    """Features whose rows can be selected. They are not converted otherwise, because the classifiers check them."""
+    if issparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "shape") or isinstance(X, (list, tuple)) else np.asarray(X)
+
+
+def _weight_name(estimator: Any) -> str | None:
+    """The argument of `fit` that takes sample weights. A pipeline passes them to its last step."""
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
+    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
+
+
+def _fit_params(prototype: Any, weights: list[Numbers]) -> dict[str, Any]:
+    name = _weight_name(prototype)
+    return {name: weights[0]} if weights and name is not None else {}
 
 
 def _aligned(values: Numbers, classes: npt.NDArray[Any], target: Target) -> Numbers:
@@ -438,6 +656,11 @@ def _aligned(values: Numbers, classes: npt.NDArray[Any], target: Target) -> Numb
             raise ArgumentError(f"a classifier of label `{target.name}` knows the class `{known}`, which y has not")
         probabilities[:, place[0]] = values[:, column]
     return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
+
+
+def _has_belief(probabilities: Numbers) -> npt.NDArray[np.bool_]:
+    """Which rows have a belief."""
+    return np.asarray(~np.isnan(probabilities).any(axis=1), dtype=bool)
 
 
 def _logs(probabilities: list[Numbers]) -> Numbers:
@@ -455,7 +678,8 @@ def _pool(probabilities: list[Numbers], weights: Numbers) -> Numbers:
 
 def _pool_weights(probabilities: list[Numbers], codes: Codes, sample_weight: Numbers | None) -> Numbers:
     """The non-negative weights with the largest likelihood on out-of-fold rows."""
-    known = np.flatnonzero(codes >= 0)
+    has_belief = np.logical_and.reduce([_has_belief(own) for own in probabilities])
+    known = np.flatnonzero((codes >= 0) & has_belief)
     n, start = len(probabilities), np.full(len(probabilities), 1.0 / len(probabilities))
     if len(known) == 0 or probabilities[0].shape[1] < 2:
         return start

@@ -77,23 +77,27 @@ def model_page(model: Model) -> str:
 
 
 def posterior_page(posterior: Posterior) -> str:
-    """The first rows: a bar for every category."""
+    """The first rows: a bar for every category of the first labels."""
     lines = []
+    labels = posterior._labels[:_LISTED]
     n_rows = min(len(posterior), _LISTED)
-    assignments = posterior.assignments if posterior.values is None else []
+    positions = posterior.positions
+    assignments = [] if positions is None else posterior._assignments(positions[:n_rows, :1])
     for row in range(n_rows):
         cells = [str(row)]
-        for label in posterior._labels:
+        for label in labels:
             if posterior.values is None:
-                best = assignments[row]
-                cells.append(escape(best[label.name]) if best else "")
+                cells.append(escape(assignments[row][0][label.name]) if assignments[row] else "")
                 continue
             values = posterior[label.name][row]
-            bars = zip(label.categories, values, strict=True)
-            cells.append("<br>".join(_bar(value, f"{_number(value)} {escape(name)}") for name, value in bars))
+            bars = list(zip(label.categories, values, strict=True))
+            lines_of_cell = [_bar(value, f"{_number(value)} {escape(name)}") for name, value in bars[:_LISTED]]
+            cells.append("<br>".join(lines_of_cell + ["..."] * (len(bars) > _LISTED)))
         lines.append([*cells, escape(str(posterior.status[row]))])
-    head = ["row", *(escape(name) for name in posterior.labels), "status"]
-    return _page(_table(head, lines, len(posterior) - n_rows))
+    head = ["row", *(escape(label.name) for label in labels), "status"]
+    left_out = len(posterior._labels) - len(labels)
+    more = f'<p class="faint">{left_out} more labels are not shown</p>' if left_out else ""
+    return _page(_table(head, lines, len(posterior) - n_rows), more)
 
 
 def explanation_page(explanation: Explanation) -> str:
@@ -105,8 +109,8 @@ def explanation_page(explanation: Explanation) -> str:
             _bar(category["before"], _number(category["before"])),
             _bar(category["after"] or 0.0, _number(category["after"])),
         ]
-        for label in explanation.labels
-        for at, category in enumerate(label["categories"])
+        for label in explanation.labels[:_LISTED]
+        for at, category in enumerate(label["categories"][:_LISTED])
     ]
     ordered = sorted(explanation.rules, key=lambda rule: -abs(rule["largest_change"] or 0.0))
     rules = []
@@ -117,7 +121,7 @@ def explanation_page(explanation: Explanation) -> str:
                 f"{change['change']:+.3f} {escape(influence['label'])}={escape(change['category'])}",
                 "down" if change["change"] < 0 else "",
             )
-            for influence in rule["influences"]
+            for influence in rule["influences"][:_LISTED]
             for change in [max(influence["categories"], key=lambda change: abs(change["change"] or 0.0))]
             if change["change"]
         ]
@@ -126,6 +130,6 @@ def explanation_page(explanation: Explanation) -> str:
     head = "" if explanation.possible else "<p><b>Rules and evidence leave nothing possible.</b></p>"
     return _page(
         head,
-        _table(["label", "category", "before", "after"], labels),
+        _table(["label", "category", "before", "after"], labels, len(explanation.labels) - _LISTED),
         _table(["rule", "agreement", "moves"], rules, len(explanation.rules) - _LISTED) if rules else "",
     )

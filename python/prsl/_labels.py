@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import numbers
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._columns import Codes, is_missing
 from ._model import Model
-from .errors import ArgumentError, ExamplesError, UnknownCategoryError
+from .errors import ArgumentError, ExamplesError, ModelError, UnknownCategoryError
 
-Codes = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from ._prsl import Label
 
 
 @dataclass
@@ -48,6 +51,30 @@ class Target:
             classes = np.array([0, 1]).astype(classes.dtype)
         return cls(name, classes, _category_names(classes))
 
+    @classmethod
+    def of_label(cls, label: Label) -> Target:
+        """The target of a model's label: 0 and 1 for yes/no, otherwise its categories, as numbers if all are."""
+        if label.categories == ["no", "yes"]:
+            return cls(label.name, np.array([0, 1]), ["no", "yes"])
+        if all(str(_whole(category)) == category for category in label.categories):
+            classes: npt.NDArray[Any] = np.unique([int(category) for category in label.categories])
+        else:
+            classes = np.unique(label.categories)
+        return cls(label.name, classes, [str(value) for value in classes])
+
+    def extended(self, classes: npt.NDArray[Any]) -> Target:
+        """The target with further classes, which a fitted classifier knows."""
+        is_text = [known.dtype.kind in "USO" for known in (self.classes, classes)]
+        if is_text[0] != is_text[1]:
+            raise ArgumentError(
+                f"the classes of label `{self.name}` are {self.classes[:3].tolist()}, "
+                f"and its fitted classifier knows {classes[:3].tolist()}"
+            )
+        together = np.unique(np.concatenate([self.classes, classes]))
+        if len(together) == len(self.classes):
+            return self
+        return Target(self.name, together, _category_names(together))
+
     @property
     def is_binary(self) -> bool:
         """Whether the classes are 0 and 1, so that the label is a yes/no label."""
@@ -72,6 +99,13 @@ class Target:
         return codes
 
 
+def _whole(text: str) -> int | None:
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
 def _is_yes_or_no(classes: npt.NDArray[Any]) -> bool:
     return classes.dtype.kind in "biuf" and set(classes.tolist()) <= {0, 1}
 
@@ -86,32 +120,16 @@ def _category_names(classes: npt.NDArray[Any]) -> list[str]:
     return names
 
 
-def is_missing(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Where a value is NaN or `None`."""
-    if values.dtype.kind == "f":
-        return np.asarray(np.isnan(values), dtype=bool)
-    if values.dtype == object:
-        return np.array([value is None or value != value for value in values], dtype=bool)
-    return np.zeros(len(values), dtype=bool)
-
-
-def as_columns(y: Any) -> tuple[npt.NDArray[Any], list[str] | None, bool]:
-    """`y` with two dimensions, the names of its columns if any, and whether it had one dimension."""
-    names = None
-    if hasattr(y, "columns"):
-        names = [str(name) for name in y.columns]
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
-    array = np.asarray(y)
-    if array.dtype.kind == "c":
-        raise ArgumentError("Complex data not supported: y holds complex numbers, expected classes")
-    if array.ndim == 2 and array.shape[1] == 1 and names is None:
-        return array, names, True
-    if array.ndim == 1:
-        return array.reshape(-1, 1), names, True
-    if array.ndim != 2:
-        raise ArgumentError(f"y has {array.ndim} dimensions, expected 1, or 2 with a column for each label")
-    return array, names, False
+def label_names(given: Any, columns: list[str] | None, single: bool, n_columns: int) -> list[str]:
+    """The names of the labels: as given, else those of the columns, else `y`, or `y0`, `y1`, ..."""
+    if given is None:
+        return columns or (["y"] if single else [f"y{j}" for j in range(n_columns)])
+    if isinstance(given, str):
+        raise ArgumentError(f"labels is the text `{given}`, expected a list of names: [{given!r}]")
+    names = [str(name) for name in given]
+    if len(names) != n_columns:
+        raise ArgumentError(f"there are {len(names)} names for {n_columns} labels")
+    return names
 
 
 def base_model(targets: Sequence[Target], rules: Any) -> Model:
@@ -119,6 +137,7 @@ def base_model(targets: Sequence[Target], rules: Any) -> Model:
     if isinstance(rules, Model):
         for target in targets:
             _check(rules, target)
+        _refuse_contradictions(rules)
         return rules
     builder = Model.builder()
     for target in targets:
@@ -131,11 +150,27 @@ def base_model(targets: Sequence[Target], rules: Any) -> Model:
     text = builder.build().text
     if rules is None:
         lines: list[str] = []
-    elif isinstance(rules, str):
-        lines = rules.splitlines()
     else:
-        lines = [_line(rule) for rule in rules]
-    return Model.parse("\n".join([text, *lines]) + "\n")
+        lines = rule_lines(rules)
+    model = Model.parse("\n".join([text, *lines]) + "\n")
+    _refuse_contradictions(model)
+    return model
+
+
+def _refuse_contradictions(model: Model) -> None:
+    if any(rule.probability in (0.0, 1.0) for rule in model.rules):
+        for finding in model.check():
+            if finding.code == "contradiction":
+                raise ModelError(finding.message)
+
+
+def rule_lines(rules: Any) -> list[str]:
+    """Lines of a model file, from a text, a list of rules, or a dictionary of formulas and their probabilities."""
+    if isinstance(rules, str):
+        return rules.splitlines()
+    if isinstance(rules, Mapping):
+        return [_line((probability, formula)) for formula, probability in rules.items()]
+    return [_line(rule) for rule in rules]
 
 
 def _line(rule: Any) -> str:
@@ -144,8 +179,13 @@ def _line(rule: Any) -> str:
         words = rule.split(maxsplit=1)
         keywords = {"rule", "noisy_or", "typical", "label", "fixed", "expect", "calibrate"}
         return rule if words and words[0] in keywords else f"rule {rule}" if ":" in rule else f"rule 1: {rule}"
-    probability, formula = rule
-    return f"rule {probability}: {formula}"
+    try:
+        probability, formula = rule
+    except (TypeError, ValueError):
+        probability, formula = None, None
+    if isinstance(formula, str) and isinstance(probability, numbers.Real):
+        return f"rule {float(probability)!r}: {formula}"
+    raise ArgumentError(f"the rule {rule!r} is neither a text nor a pair of probability and formula")
 
 
 def _check(model: Model, target: Target) -> None:

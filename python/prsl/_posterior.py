@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._html import posterior_page
-from .errors import ArgumentError, UnknownLabelError
+from ._prsl import __version__
+from .errors import ArgumentError, PrslError, UnknownCategoryError, UnknownLabelError
 
 if TYPE_CHECKING:
     from ._prsl import Label
@@ -28,22 +29,26 @@ class Posterior:
 
     >>> from prsl import Model
     >>> posterior = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain -> wet").predict({"rain": [0.8, 0.1]})
-    >>> posterior["wet"].round(2)
-    array([[0.78, 0.22],
-           [0.52, 0.48]])
+    >>> posterior["wet"].round(2)                    # no, yes
+    array([[0.22, 0.78],
+           [0.48, 0.52]])
+    >>> posterior["wet", "yes"].round(2)
+    array([0.78, 0.52])
     >>> posterior.status.tolist(), posterior.engine
     (['ok', 'ok'], 'junction_tree')
     """
 
-    def __init__(self, labels: list[Label], query: str, found: dict[str, Any]) -> None:
+    def __init__(self, labels: list[Label], query: str, found: dict[str, Any], index: Any = None) -> None:
         self._labels = labels
+        #: The index of the pandas frame with the beliefs, otherwise `None`.
+        self.index = index
         #: The query.
         self.query = query
         #: For each row `ok`, `impossible`, `not_converged`, `imprecise`, `not_proven`, `time_limit` (not proven because
         #: the time limit ended the search; another run may answer differently) or `not_found` (neither a possible
         #: assignment nor a proof of impossibility was found).
         self.status: npt.NDArray[np.str_] = np.array(found["statuses"])[found["status"]]
-        #: A column for each category of each label, in the model's order; NaN for an impossible row.
+        #: A column for each category of each label, in the order of `Label.categories`; NaN for an impossible row.
         self.values: Numbers | None = found.get("marginals")
         #: ln Z: the log probability that all rules hold, given the beliefs; -inf for an impossible row.
         self.log_evidence: Numbers | None = found.get("log_evidence")
@@ -69,12 +74,19 @@ class Posterior:
     def __len__(self) -> int:
         return len(self.status)
 
-    def __getitem__(self, label: str) -> Numbers:
-        """The probabilities of the categories of a label: rows x categories."""
+    def __getitem__(self, label: str | tuple[str, str]) -> Numbers:
+        """The probabilities of the categories of a label, rows x categories in the order of `Label.categories`: no
+        before yes. With a category, as in `posterior["rain", "yes"]`, its probability in each row."""
         values = self._marginals()
+        label, category = label if isinstance(label, tuple) else (label, None)
         for other, block in zip(self._labels, self._blocks(), strict=True):
-            if other.name == label:
+            if other.name == label and category is None:
                 return values[:, block]
+            if other.name == label:
+                if category not in other.categories:
+                    known = ", ".join(other.categories)
+                    raise UnknownCategoryError(f"unknown category `{category}` of label `{label}`, which has {known}")
+                return values[:, block.start + other.categories.index(category)]
         raise UnknownLabelError(f"unknown label `{label}`; there are {', '.join(self.labels)}")
 
     def __iter__(self) -> Iterator[str]:
@@ -100,13 +112,16 @@ class Posterior:
         """All assignments (or samples) of each row, the most probable first."""
         if self.positions is None:
             raise ArgumentError('there are no assignments; ask with query="mpe" or "both"')
+        return self._assignments(self.positions)
+
+    def _assignments(self, positions: npt.NDArray[np.int64]) -> list[list[dict[str, str]]]:
         return [
             [
                 {label.name: label.categories[at] for label, at in zip(self._labels, best, strict=True)}
                 for best in row
                 if (best >= 0).all()
             ]
-            for row in self.positions
+            for row in positions
         ]
 
     @property
@@ -128,22 +143,66 @@ class Posterior:
         return self.assignment_engine
 
     def to_pandas(self) -> Any:
-        """The answers as a frame of pandas, with the columns of `prsl predict`."""
+        """The answers as a frame of pandas, with the columns of `prsl predict`.
+
+        It has one line per row, with the index of the beliefs. Several assignments or samples of a row take one line
+        each. Their columns begin with `row`, the index of the row, and `rank` or `sample`, counted from 1.
+        """
         import pandas
 
+        columns = self._columns()
+        return pandas.DataFrame(columns, index=None if "row" in columns else self.index)
+
+    def to_arrow(self) -> Any:
+        """The answers as a table of pyarrow, with the columns of `to_pandas`. An index that counts the rows is omitted."""
+        import pyarrow
+
+        return pyarrow.table(self._with_index())
+
+    def to_polars(self) -> Any:
+        """The answers as a frame of polars, with the columns of `to_pandas`. An index that counts the rows is omitted."""
+        import polars
+
+        return polars.DataFrame(self._with_index())
+
+    def _with_index(self) -> dict[str, Any]:
+        """The columns, and the index as the first of them unless it counts the rows."""
+        columns = self._columns()
+        if self.index is None or "row" in columns or list(self.index) == list(range(len(self))):
+            return columns
+        name = "index" if self.index.name is None else str(self.index.name)
+        return {name: np.asarray(self.index), **columns}
+
+    def _columns(self) -> dict[str, Any]:
+        n_ranks = 1 if self.positions is None else self.positions.shape[1]
+        lines = np.repeat(np.arange(len(self)), n_ranks)
         columns: dict[str, Any] = {}
+        if n_ranks > 1 or self.query == "samples":
+            columns["row"] = lines if self.index is None else np.asarray(self.index)[lines]
+            columns["sample" if self.query == "samples" else "rank"] = np.tile(np.arange(1, n_ranks + 1), len(self))
         if self.values is not None:
             names = [f"{label.name}={category}" for label in self._labels for category in label.categories]
-            columns |= dict(zip(names, self.values.T, strict=True))
-            columns["log_evidence"] = self.log_evidence
-        if self.log_weight is not None:
+            columns |= dict(zip(names, self.values[lines].T, strict=True))
+            columns["log_evidence"] = None if self.log_evidence is None else self.log_evidence[lines]
+        if self.positions is not None:
             prefix = "mpe:" if self.values is not None else ""
-            for label in self._labels:
-                found = [best and best[label.name] for best in self.assignments]
-                columns[f"{prefix}{label.name}"] = found
-            columns["log_weight"] = self.log_weight[:, 0]
-        columns["status"] = self.status
-        return pandas.DataFrame(columns)
+            positions = self.positions.reshape(len(lines), len(self._labels))
+            for label, places in zip(self._labels, positions.T, strict=True):
+                # The last category is `None`, which is that of a missing assignment, -1.
+                columns[f"{prefix}{label.name}"] = np.array([*label.categories, None], dtype=object)[places]
+        if self.log_weight is not None:
+            columns["log_weight"] = self.log_weight.ravel()
+        columns["status"] = self.status[lines]
+        return columns
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "version": __version__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        version = state.pop("version", "unknown")
+        if "_labels" not in state or "status" not in state:
+            raise PrslError(f"the Posterior was pickled by prsl {version} and cannot be read by prsl {__version__}")
+        self.__dict__.update(state)
 
     def _marginals(self) -> Numbers:
         if self.values is None:

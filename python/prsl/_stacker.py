@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import warnings
 from typing import Any, Self
@@ -13,15 +14,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from . import _prsl
-from ._beliefs import is_frame, rows
+from ._beliefs import as_beliefs, as_numbers, index_of, is_named, rows
+from ._columns import Codes, as_columns
 from ._explanation import Explanation
-from ._labels import Binding, Codes, Target, as_columns, base_model
+from ._jobs import of_jobs
+from ._labels import Binding, Target, base_model, label_names
 from ._learned import Addition, Learned
-from ._model import Model
+from ._model import MANY_CATEGORIES, Model
 from ._posterior import Posterior
 from .errors import ArgumentError, ExamplesError, LengthError, PrslWarning
 
 Numbers = npt.NDArray[np.float64]
+
+_LOG = logging.getLogger("prsl")
+
+#: Maximum number of rows that a warning names.
+_NAMED_ROWS = 10
 
 #: Settings of the recipe "paper".
 _PAPER = (
@@ -37,16 +45,17 @@ _PAPER = (
     "labels_per_rule",
     "gamma_0",
     "gamma_1",
-    "lambda_",
+    "lam",
     "gradients",
     "literal",
 )
 
-#: Settings of the removed recipe "thin", and their replacements.
+#: Removed settings, and their replacements.
 _REMOVED = {
-    "width": "use `parsimony` or `n_rules` to limit the rules",
-    "wide": "use `parsimony` or `n_rules` to limit the rules",
-    "relearn": "use `learn_probabilities=True` to learn the probabilities of given rules",
+    "width": "was removed with the recipe `thin`; use `parsimony` or `n_rules` to limit the rules",
+    "wide": "was removed with the recipe `thin`; use `parsimony` or `n_rules` to limit the rules",
+    "relearn": "was removed with the recipe `thin`; use `learn_probabilities=True` to learn the probabilities of given rules",
+    "lambda_": "was renamed; use `lam`",
 }
 
 
@@ -68,9 +77,10 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     ----------
     labels : list of str, optional
         Names for the columns of `y`, used in rules. Defaults to the columns of a frame, or to `y0`, `y1`, ...
-    rules : str, list or Model, optional
-        Expert rules: a text in the rule language, a list of its lines or of pairs (probability, formula), or a model.
-        A label with the classes 0 and 1 has the categories yes and no.
+    rules : str, list, dict or Model, optional
+        Expert rules: a text in the rule language, a list of its lines or of pairs (probability, formula), a dictionary
+        of formulas and their probabilities, or a model. A formula alone in a list is a hard rule. A label with the
+        classes 0 and 1 has the categories yes and no.
     n_rules : "auto" or int
         Maximum number of learned rules; 0 learns no rules. With `recipe="paper"`, the number of learned rules, where
         "auto" selects one on the validation set.
@@ -82,13 +92,15 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         rules that are surely there.
     typical : bool
         Whether typical combinations are learned. They are kept only if they pay. "paper" learns none.
-    calibration : "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion", optional
-        How beliefs are calibrated. "joint" fits calibrators together with the rules; it is the default, except that
-        "paper" has "none". "none" does not calibrate. The other methods calibrate before learning rules.
+    calibration : "default", "joint", "none", "auto", "platt", "isotonic", "temperature", "dirichlet" or "confusion"
+        How beliefs are calibrated. "joint" fits calibrators together with the rules, "none" does not calibrate. The
+        other methods calibrate before learning rules. "default" is "none" with `recipe="paper"`, "temperature" if a
+        label has 50 or more classes, and "joint" otherwise. `None` is refused, because it could mean either.
     learn_probabilities : bool
         Whether probabilities of the given rules are learned; not with `recipe="paper"`.
-    decision : "marginal" or "joint"
+    decision : "auto", "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
+        The former may violate hard rules. So "auto" is "joint" if the model has hard rules, otherwise "marginal".
     max_seconds : float, optional
         Learning stops after this time, with the best model so far.
     validation_fraction : float, optional
@@ -96,7 +108,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         `fit`. "clauses" learns from all rows.
     max_iter, patience, batch_size, learning_rate, betas, clip : optional
         With `recipe="paper"`: settings of the optimizer. `clip` is the lower bound of inhibition probabilities.
-    probability, epsilon, alpha, labels_per_rule, gamma_0, gamma_1, lambda_ : optional
+    probability, epsilon, alpha, labels_per_rule, gamma_0, gamma_1, lam : optional
         With `recipe="paper"`: the constants of the paper.
     gradients : "exact" or "loopy", optional
         With `recipe="paper"`: the kind of gradients, "exact" by default.
@@ -107,9 +119,10 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     random_state : int, RandomState or None
         Seed of learning. The same seed gives the same model.
     n_jobs : int or None
-        Number of threads; one per core if `None`. Results do not depend on it.
+        Number of threads, as in scikit-learn: `None` means 1 unless `joblib.parallel_config` says otherwise, -1 means
+        all cores. Results do not depend on it.
     verbose : int
-        Whether progress is shown.
+        Whether progress is shown. The logger "prsl" also reports it, at the level DEBUG.
 
     Attributes
     ----------
@@ -143,9 +156,9 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         recipe: str = "clauses",
         parsimony: float | str = "predict",
         typical: bool = True,
-        calibration: str | None = None,
+        calibration: str = "default",
         learn_probabilities: bool = False,
-        decision: str = "marginal",
+        decision: str = "auto",
         max_seconds: float | None = None,
         validation_fraction: float | None = None,
         max_iter: int | None = None,
@@ -160,7 +173,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         labels_per_rule: int | None = None,
         gamma_0: float | None = None,
         gamma_1: float | None = None,
-        lambda_: float | None = None,
+        lam: float | None = None,
         gradients: str | None = None,
         literal: bool | None = None,
         normalize: bool = False,
@@ -171,7 +184,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     ) -> None:
         for name in removed:
             if name in _REMOVED:
-                raise ArgumentError(f"the setting `{name}` was removed with the recipe `thin`; {_REMOVED[name]}")
+                raise ArgumentError(f"the setting `{name}` {_REMOVED[name]}")
             raise TypeError(f"RuleStacker() got an unexpected keyword argument {name!r}")
         self.labels = labels
         self.rules = rules
@@ -196,7 +209,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         self.labels_per_rule = labels_per_rule
         self.gamma_0 = gamma_0
         self.gamma_1 = gamma_1
-        self.lambda_ = lambda_
+        self.lam = lam
         self.gradients = gradients
         self.literal = literal
         self.normalize = normalize
@@ -210,12 +223,41 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         `validation` has further rows (beliefs, truths), whose log-likelihood is `learned_.validation`. With
         `recipe="paper"` they replace the random validation set.
         """
-        columns, self._single = self._take_targets(y)
+        columns, names, self._single = as_columns(y)
+        self._check_decision()
+        weights = _weights(sample_weight, len(columns))
+        counted = columns if weights is None else columns[weights > 0]
+        self._take_targets(counted, label_names(self.labels, names, self._single, columns.shape[1]))
+        settings = self._settings()
         self._base = base_model(self._targets, self.rules)
         self._binding = Binding.of(self._base, self._targets)
-        self._learn(self._base, X, columns, sample_weight, validation, self._settings())
+        self._learn(self._base, X, columns, weights, validation, settings)
         self.n_iter_ = self.learned_.n_iter
         return self
+
+    @classmethod
+    def from_model(cls, model: Model, **settings: Any) -> Self:
+        """A fitted stacker that predicts with this model. Nothing is learned, so it needs no rows.
+
+        The labels with a classifier are the columns of `y`. The classes of a yes/no label are 0 and 1. Those of other
+        labels are their categories, as numbers if all of them are numbers.
+
+        >>> model = Model.parse("label rain\\nlabel wet\\nrule 1: rain -> wet")
+        >>> RuleStacker.from_model(model).predict([[0.8, 0.3], [0.1, 0.4]]).tolist()
+        [[1, 1], [0, 0]]
+        """
+        targets = [Target.of_label(label) for label in model.labels if label.classifier is not None]
+        if not targets:
+            raise ArgumentError("the model has no label with a classifier")
+        stacker = cls(labels=[target.name for target in targets], rules=model, **settings)
+        stacker._check_decision()
+        stacker._targets = targets
+        stacker._single = len(targets) == 1
+        stacker.classes_ = targets[0].classes if stacker._single else [target.classes for target in targets]
+        stacker._base = stacker.model_ = model
+        stacker._binding = Binding.of(model, targets)
+        stacker.n_iter_ = 0
+        return stacker
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Adds rules that pay on more rows. Existing rules and calibrators do not change; typical combinations are
@@ -240,7 +282,8 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
             settings["n_rules"] = max(settings["n_rules"] - n_learned, 0)
         settings["calibration"] = "none"
         base = self.model_.edit().remove_typical().build()
-        self._learn(base, X, as_columns(y)[0], sample_weight, None, settings)
+        columns = as_columns(y)[0]
+        self._learn(base, X, columns, _weights(sample_weight, len(columns)), None, settings)
         self.n_iter_ += self.learned_.n_iter
         return self
 
@@ -249,49 +292,66 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return self._shaped([self._of_classes(values, j) for j, values in enumerate(self._marginals(X))])
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each label; with `decision="joint"` the most probable assignment of all labels."""
-        if self.decision == "joint":
+        """The most probable class of each label, or the most probable assignment of all labels; see `decision`.
+
+        An impossible row gets the most probable classes of its calibrated beliefs, with a warning.
+        """
+        check_is_fitted(self, "model_")
+        if self._is_joint():
             return self.predict_mpe(X)
-        if self.decision != "marginal":
-            raise ArgumentError(f"unknown decision `{self.decision}`, expected `marginal` or `joint`")
-        probabilities = [self._of_classes(values, j) for j, values in enumerate(self._marginals(X))]
-        return self._classes_of(np.column_stack([_argmax(values) for values in probabilities]))
+        marginals = self._marginals(X, warn=False)
+        probabilities = [self._of_classes(values, j) for j, values in enumerate(marginals)]
+        return self._decided(X, np.column_stack([_argmax(values) for values in probabilities]))
+
+    def predict_status(self, X: Any) -> npt.NDArray[np.str_]:
+        """The status of each row, such as `ok` or `impossible`; see :attr:`Posterior.status`. A row whose status is
+        neither `ok` nor `not_proven` has no exact answer."""
+        check_is_fitted(self, "model_")
+        return self.posterior(X, "mpe" if self._is_joint() else "marginals").status
 
     def predict_mpe(self, X: Any) -> Any:
         """The most probable assignment of each row: a class for each label."""
         posterior = self.posterior(X, query="mpe")
         assert posterior.positions is not None
-        return self._classes_of(self._binding.codes(posterior.positions[:, 0, :]))
+        return self._decided(X, self._binding.codes(posterior.positions[:, 0, :]))
 
     def predict_top(self, X: Any, n: int = 3) -> tuple[Any, Numbers]:
-        """The n most probable assignments of each row, (rows, n, labels), and their probabilities, (rows, n)."""
+        """The n most probable assignments of each row, (rows, n, labels), and their probabilities, (rows, n).
+
+        A row with fewer possible assignments has its calibrated beliefs' classes in their place, with probability NaN.
+        """
         posterior = self.posterior(X, query="both", top=n)
         assert posterior.positions is not None and posterior.log_probability is not None
-        ranks = [
-            np.asarray(self._classes_of(self._binding.codes(posterior.positions[:, rank, :]), strict=False))
-            for rank in range(n)
-        ]
-        return np.stack(ranks, axis=1), np.exp(posterior.log_probability)
+        ranks = [self._binding.codes(posterior.positions[:, rank, :]) for rank in range(n)]
+        believed = self._believed(X) if any((codes < 0).any() for codes in ranks) else None
+        if believed is not None:
+            ranks = [np.where(codes < 0, believed, codes) for codes in ranks]
+        classes = [np.asarray(self._classes_of(codes)) for codes in ranks]
+        return np.stack(classes, axis=1), np.exp(posterior.log_probability)
 
     def posterior(self, X: Any, query: str = "marginals", **settings: Any) -> Posterior:
         """The posterior of all labels of the model, latent ones included."""
         check_is_fitted(self, "model_")
-        return self.model_.predict(self._rows(X, self.model_), query, threads=self.n_jobs, **settings)
+        settings.setdefault("threads", of_jobs(self.n_jobs))
+        posterior = self.model_.predict(self._rows(X, self.model_), query, **settings)
+        posterior.index = index_of(X)
+        return posterior
 
     def explain(self, X: Any, row: int = 0) -> Explanation:
         """Explains one row."""
         check_is_fitted(self, "model_")
-        return self.model_.explain(self._rows(X, self.model_), row)
+        return self.model_.explain(self._rows(X, self.model_), row, threads=of_jobs(self.n_jobs))
 
     def joint_log_likelihood(self, X: Any, y: Any) -> Numbers:
         """ln P(known truths | beliefs) of every row; NaN for rows without a known truth."""
         check_is_fitted(self, "model_")
-        return self.model_.joint_log_likelihood(self._rows(X, self.model_), self._truths(y))  # type: ignore[no-any-return]
+        found, truths = self._rows(X, self.model_), self._truths(y)
+        return np.asarray(self.model_._joint_log_likelihood(found, truths, of_jobs(self.n_jobs)), dtype=np.float64)
 
     def evaluate(self, X: Any, y: Any) -> dict[str, Any]:
         """All scores of `prsl evaluate`."""
         check_is_fitted(self, "model_")
-        return self.model_.evaluate(self._rows(X, self.model_), self._truths(y))
+        return self.model_._evaluate(self._rows(X, self.model_), self._truths(y), threads=of_jobs(self.n_jobs))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of rows whose known truths are all predicted."""
@@ -299,19 +359,16 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
 
         return joint_accuracy(y, self.predict(X), sample_weight=sample_weight)
 
-    def _take_targets(self, y: Any) -> tuple[npt.NDArray[Any], bool]:
+    def _take_targets(self, columns: npt.NDArray[Any], names: list[str]) -> None:
         """Determines the targets from the columns of `y`."""
-        columns, names, single = as_columns(y)
-        names = self.labels or names or ["y" if single else f"y{j}" for j in range(columns.shape[1])]
-        if len(names) != columns.shape[1]:
-            raise ArgumentError(f"there are {len(names)} names for {columns.shape[1]} labels")
-        self._targets = [Target.of(name, columns[:, j], of_several=not single) for j, name in enumerate(names)]
         listed = getattr(self, "_classes", None)
         if listed is not None:
             self._targets = [Target.of(name, classes) for name, classes in zip(names, listed, strict=True)]
+        else:
+            several = not self._single
+            self._targets = [Target.of(name, columns[:, j], of_several=several) for j, name in enumerate(names)]
         classes = [target.classes for target in self._targets]
-        self.classes_ = classes[0] if single else classes
-        return columns, single
+        self.classes_ = classes[0] if self._single else classes
 
     def _codes(self, columns: npt.NDArray[Any]) -> Codes:
         if columns.shape[1] != len(self._targets):
@@ -325,7 +382,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         """Beliefs in the order of classes as beliefs in the order of categories."""
         if isinstance(X, _prsl.Rows):
             return X
-        if not is_frame(X):
+        if not is_named(X):
             X = self._by_label(X, model)
         return rows(model._core, X, normalize=self.normalize, raw=raw)
 
@@ -337,7 +394,8 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
             extra = {name: X[name] for name in unknown}  # of labels that only the rules contain
             return extra | {name: self._of_label(names.index(name), values, model) for name, values in arrays.items()}
         if isinstance(X, np.ndarray) and X.ndim == 2 or not isinstance(X, (list, tuple)) or np.ndim(X[0]) == 1:
-            X = self._split(np.asarray(X, dtype=np.float64))
+            array = np.asarray(X)
+            X = self._split(array if array.dtype.kind == "f" else as_numbers(array))
         if len(X) != len(names):
             raise LengthError(f"X has beliefs about {len(X)} labels, expected {len(names)}")
         return {name: self._of_label(j, X[j], model) for j, name in enumerate(names) if X[j] is not None}
@@ -360,7 +418,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         """Beliefs in the classes of a label as beliefs in its categories."""
         label = model.labels[self._binding.labels[target]]
         places = self._binding.categories[target]
-        array = np.asarray(values, dtype=np.float64)
+        array = as_beliefs(values)
         if array.ndim == 1 and len(places) <= 2:
             array = np.column_stack([1.0 - array, array]) if len(places) == 2 else array.reshape(-1, 1)
         if array.ndim != 2 or array.shape[1] != len(places):
@@ -379,19 +437,20 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         base: Model,
         X: Any,
         columns: npt.NDArray[Any],
-        sample_weight: Any,
+        weights: Numbers | None,
         validation: tuple[Any, Any] | None,
         settings: dict[str, Any],
     ) -> None:
         found = self._rows(X, base, raw=True)
-        truths = self._binding.truths(self._codes(columns))
-        if len(found) != len(truths):
+        if len(found) != len(columns):
             raise ArgumentError(
-                f"Found input variables with inconsistent numbers of samples: X has {len(found)} rows and y has {len(truths)}"
+                f"Found input variables with inconsistent numbers of samples: X has {len(found)} rows and y has {len(columns)}"
             )
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, truths, dtype=np.float64, ensure_non_negative=True)
+        self.n_features_in_ = _n_columns(X)
+        if weights is not None and (weights == 0).any():
+            kept = np.flatnonzero(weights)
+            found, columns, weights = found.select(kept.tolist()), columns[kept], weights[kept]
+        truths = self._binding.truths(self._codes(columns))
         if len(truths) == 0:
             raise ExamplesError("Found array with 0 sample(s) while a minimum of 1 is required: no rows to learn from")
         train: tuple[Any, ...] = (found, truths, weights)
@@ -401,6 +460,13 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
             learned = self._learn_clauses(base, train, validation, settings)
         self.learned_ = learned
         self.model_ = learned.model
+        _LOG.info(
+            "learned %d rules from %d rows: log-likelihood %.4f, %.4f without learned rules",
+            sum(rule.learned is not None for rule in learned.model.rules),
+            len(truths),
+            learned.log_likelihood,
+            learned.base_alone,
+        )
 
     def _learn_clauses(
         self, base: Model, train: tuple[Any, ...], validation: tuple[Any, Any] | None, settings: dict[str, Any]
@@ -417,7 +483,7 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         if validation is not None:
             model = found["model"]
             truths = self._truths(validation[1])
-            values = model.joint_log_likelihood(self._rows(validation[0], model), truths)
+            values = model._joint_log_likelihood(self._rows(validation[0], model), truths)
             found["validation"] = joint_log_likelihood(values)
         learned = Learned(recipe="clauses", **found)
         if learned.n_impossible:
@@ -444,25 +510,32 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         self, found: _prsl.Rows, truths: Codes, weights: Numbers | None, seed: int
     ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Training set and validation set."""
-        n_rows = len(truths)
-        share = 0.1 if self.validation_fraction is None else self.validation_fraction
-        if not 0.0 < share < 1.0:
-            raise ArgumentError(f"validation_fraction is {share}, expected between 0 and 1")
-        n_valid = round(share * n_rows)
-        if n_valid == 0:
-            # Too few rows for a validation set.
-            everything = (found, truths, weights)
-            return everything, everything
-        order = np.random.default_rng(seed).permutation(n_rows)
-        parts = [np.sort(order[n_valid:]), np.sort(order[:n_valid])]
-        known = np.asarray((truths >= 0).any(axis=1), dtype=bool)
-        if not all(known[part].any() for part in parts):
-            everything = (found, truths, weights)
-            return everything, everything
+        parts = self._parts(np.asarray((truths >= 0).any(axis=1), dtype=bool), seed)
         both = [
             (found.select(part.tolist()), truths[part], None if weights is None else weights[part]) for part in parts
         ]
         return both[0], both[1]
+
+    def _training_rows(self, known: npt.NDArray[np.bool_]) -> Codes:
+        """The rows that are not in the validation set. `known` tells which rows have a known truth."""
+        return self._parts(known, self._seed())[0] if self.recipe == "paper" else np.arange(len(known))
+
+    def _parts(self, known: npt.NDArray[np.bool_], seed: int) -> list[Codes]:
+        """The rows of the training set and of the validation set."""
+        n_rows = len(known)
+        share = 0.1 if self.validation_fraction is None else self.validation_fraction
+        if not 0.0 < share < 1.0:
+            raise ArgumentError(f"validation_fraction is {share}, expected between 0 and 1")
+        n_valid = round(share * n_rows)
+        order = np.random.default_rng(seed).permutation(n_rows)
+        parts = [np.sort(order[n_valid:]), np.sort(order[:n_valid])]
+        for part, name in zip(parts, ("training", "validation"), strict=True):
+            if not known[part].any():
+                raise ExamplesError(
+                    f"of {n_rows} rows, the {name} set has none with a known truth; give more rows, another "
+                    "`validation_fraction`, or validation rows"
+                )
+        return parts
 
     def _settings(self) -> dict[str, Any]:
         """The settings of every recipe, after a check of the settings of each."""
@@ -470,14 +543,37 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         n_rules = self.n_rules
         if n_rules != "auto" and (isinstance(n_rules, str) or int(n_rules) != n_rules or n_rules < 0):
             raise ArgumentError(f"n_rules is {n_rules!r}, expected 'auto' or a whole number from 0")
-        default = "none" if self.recipe == "paper" else "joint"
         return {
             "n_rules": None if n_rules == "auto" else int(n_rules),
-            "calibration": default if self.calibration is None else self.calibration,
-            "seed": int(check_random_state(self.random_state).randint(2**31 - 1)),
+            "calibration": self._calibration(),
+            "seed": self._seed(),
             "max_seconds": self.max_seconds,
-            "threads": self.n_jobs,
+            "threads": of_jobs(self.n_jobs),
         }
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _calibration(self) -> str:
+        if self.calibration is None:
+            raise ArgumentError("calibration is None; use 'none' for no calibration, or 'default'")
+        if self.calibration != "default":
+            return self.calibration
+        if self.recipe == "paper":
+            return "none"
+        is_large = any(len(target.classes) >= MANY_CATEGORIES for target in self._targets)
+        return "temperature" if is_large else "joint"
+
+    def _check_decision(self) -> None:
+        if self.decision not in ("auto", "marginal", "joint"):
+            raise ArgumentError(f"unknown decision `{self.decision}`, expected `auto`, `marginal` or `joint`")
+
+    def _is_joint(self) -> bool:
+        """Whether `predict` returns the most probable assignment."""
+        self._check_decision()
+        if self.decision == "auto":
+            return any(rule.probability in (0.0, 1.0) for rule in self.model_.rules)
+        return self.decision == "joint"
 
     def _check_recipe(self) -> None:
         if self.recipe == "thin":
@@ -495,11 +591,13 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
             raise ArgumentError(f"the setting `{given[0]}` belongs to the recipe `{other}`, not to `{self.recipe}`")
 
     def _observer(self) -> Any:
-        if not self.verbose:
+        if not self.verbose and not _LOG.isEnabledFor(logging.DEBUG):
             return None
 
         def show(text: str) -> bool:
-            print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+            _LOG.debug("%s", text)
+            if self.verbose:
+                print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
             return True
 
         def clauses(phase: str, n_rules: int, n_passes: int, gain: float | None) -> bool:
@@ -515,15 +613,14 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
 
         return paper if self.recipe == "paper" else clauses
 
-    def _marginals(self, X: Any) -> list[Numbers]:
+    def _marginals(self, X: Any, warn: bool = True) -> list[Numbers]:
         """For each target, rows x categories."""
         posterior = self.posterior(X)
-        n_impossible = int((posterior.status == "impossible").sum())
-        if n_impossible:
-            first = int(np.flatnonzero(posterior.status == "impossible")[0])
+        impossible = np.flatnonzero(posterior.status == "impossible")
+        if warn and len(impossible):
             warnings.warn(
-                f"{n_impossible} of {len(posterior)} rows are impossible under the hard rules, first row {first}; "
-                f"`explain` says why",
+                f"{len(impossible)} of {len(posterior)} rows are impossible under the hard rules: "
+                f"{_listed(impossible)}; their probabilities are NaN, and `explain` says why",
                 PrslWarning,
                 stacklevel=3,
             )
@@ -535,17 +632,34 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         of_classes = values[:, self._binding.categories[target]]
         if of_classes.shape[1] < values.shape[1]:
             totals = of_classes.sum(axis=1, keepdims=True)
-            of_classes = np.divide(of_classes, totals, out=np.full_like(of_classes, 1.0), where=totals > 0)
-            of_classes = of_classes / of_classes.sum(axis=1, keepdims=True)
+            # If only categories without a class are possible, all classes are equally improbable.
+            equal = np.full_like(of_classes, 1.0 / of_classes.shape[1])
+            equal[np.isnan(totals[:, 0])] = np.nan
+            of_classes = np.divide(of_classes, totals, out=equal, where=totals > 0)
         return np.ascontiguousarray(of_classes)
 
-    def _classes_of(self, codes: Codes, strict: bool = True) -> Any:
-        """Positions of classes as classes; a position of -1 is the first class, with a warning."""
-        if strict and (codes < 0).any():
-            row = int(np.flatnonzero((codes < 0).any(axis=1))[0])
+    def _decided(self, X: Any, codes: Codes) -> Any:
+        """Positions of classes as classes. Calibrated beliefs replace missing answers, with a warning."""
+        rows = np.flatnonzero((codes < 0).any(axis=1))
+        if len(rows):
+            codes = np.where(codes < 0, self._believed(X), codes)
             warnings.warn(
-                f"row {row} is impossible under the hard rules; its first classes are given", PrslWarning, stacklevel=3
+                f"{len(rows)} of {len(codes)} rows have no possible answer: {_listed(rows)}; their classes are those of the "
+                "calibrated beliefs, and `predict_status` and `explain` say why",
+                PrslWarning,
+                stacklevel=3,
             )
+        return self._classes_of(codes)
+
+    def _believed(self, X: Any) -> Codes:
+        """The most probable classes of the calibrated beliefs, without rules."""
+        model = self.model_._without_rules()
+        marginals = model.predict(self._rows(X, model), threads=of_jobs(self.n_jobs)).marginals
+        of_targets = [self._of_classes(marginals[label], j) for j, label in enumerate(self._binding.labels)]
+        return np.column_stack([np.maximum(_argmax(values), 0) for values in of_targets])
+
+    def _classes_of(self, codes: Codes) -> Any:
+        """Positions of classes as classes."""
         columns = [target.classes[codes[:, j]] for j, target in enumerate(self._targets)]
         if self._single:
             return columns[0]
@@ -553,6 +667,9 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         if kinds <= set("biuf") or kinds <= set("US"):
             return np.column_stack(columns)
         return np.column_stack([column.astype(object) for column in columns])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
 
     def _shaped(self, of_targets: list[Numbers]) -> Any:
         return of_targets[0] if self._single else of_targets
@@ -566,6 +683,39 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = True
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _listed(rows: Codes) -> str:
+    """The first rows of a list, counted from 0."""
+    shown = ", ".join(str(row) for row in rows[:_NAMED_ROWS])
+    return f"row {shown}" if len(rows) == 1 else f"rows {shown}{', ...' * (len(rows) > _NAMED_ROWS)}"
+
+
+def _weights(sample_weight: Any, n_rows: int) -> Numbers | None:
+    """The weights of the rows, after a check."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64, ensure_non_negative=True)
+    if n_rows and not (weights > 0).any():
+        # Older versions of scikit-learn accept them.
+        raise ExamplesError("Sample weights must contain at least one non-zero number.")
+    return np.asarray(weights, dtype=np.float64)
+
+
+def _n_columns(X: Any) -> int:
+    """The number of columns with beliefs, in any form of `X`."""
+    if hasattr(X, "columns") and not isinstance(X, dict):
+        return len(X.columns)
+    if hasattr(X, "shape") and len(X.shape) == 2:
+        return int(X.shape[1])
+    if isinstance(X, dict):
+        X = list(X.values())
+    if not isinstance(X, (list, tuple)):
+        return 0
+    if np.ndim(X[0]) == 1 and not isinstance(X[0], np.ndarray):
+        return len(X[0])
+    shapes = [np.shape(values) for values in X if values is not None]
+    return sum(shape[1] if len(shape) == 2 else 1 for shape in shapes)
 
 
 def _argmax(values: Numbers) -> Codes:

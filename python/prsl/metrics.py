@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._labels import Codes, Target, as_columns, is_missing
+from ._columns import Codes, as_columns, is_missing
+from ._labels import Target
 from .errors import ArgumentError
 
 __all__ = [

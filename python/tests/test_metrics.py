@@ -44,10 +44,8 @@ def test_the_same_as_the_library() -> None:
     truths[rng.random(truths.shape) < 0.2] = -1
     scores = model.evaluate(beliefs, truths)
     posterior = model.predict(beliefs)
-    # yes is the first category of a yes/no label, and 1 is the second class
-    proba = [posterior["a"][:, ::-1], posterior["b"], posterior["c"][:, ::-1]]
+    proba = posterior.marginals
     y = truths.astype(float)
-    y[:, [0, 2]] = 1 - y[:, [0, 2]]
     y[truths < 0] = NAN
     classes = [np.array([0, 1]), np.array([0, 1, 2]), np.array([0, 1])]
     said = np.column_stack([values.argmax(axis=1) for values in proba])

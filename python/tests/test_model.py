@@ -62,7 +62,7 @@ def test_observed_categories_and_single_numbers() -> None:
     model = Model.parse("label weather: sun, rain\nlabel alarm\nrule 0.9: rain -> alarm")
     posterior = model.predict({"weather": ["rain", None], "alarm": [0.5, 0.5]})
     assert posterior["weather"][0].tolist() == [0.0, 1.0]
-    assert posterior["alarm"][0, 0] == pytest.approx(0.9)
+    assert posterior["alarm"][0, 1] == pytest.approx(0.9)
     with pytest.raises(errors.UnknownCategoryError, match="row 1, counted from 0: unknown category `snow`"):
         model.predict({"weather": ["rain", "snow"]})
 
@@ -118,7 +118,7 @@ def test_files_pickles_and_copies_are_the_same_model(warehouse: str, tmp_path: p
 
 def test_editing(warehouse: str) -> None:
     model = Model.parse(warehouse)
-    builder = model.edit().label("alarm", prior=[0.1, 0.9], latent=True).rule("overhead -> alarm", 0.7, name="strain")
+    builder = model.edit().label("alarm", prior=0.1, latent=True).rule("overhead -> alarm", 0.7, name="strain")
     larger = builder.build()
     assert [rule.name for rule in larger.rules][-1] == "strain" and larger.labels[-1].classifier is None
     with pytest.raises(errors.ArgumentError, match="has been built"):
@@ -240,7 +240,7 @@ def test_predictions_as_a_frame(warehouse: str) -> None:
 def test_calibration_and_evaluation() -> None:
     rng = np.random.default_rng(5)
     truth = rng.integers(0, 2, 800)
-    timid = np.where(truth == 0, 0.6, 0.4) + 0.05 * rng.normal(size=800)
+    timid = np.where(truth == 1, 0.6, 0.4) + 0.05 * rng.normal(size=800)
     model = Model.parse("label alarm")
     truths = truth.reshape(-1, 1)
     calibrated = model.calibrate({"alarm": timid}, truths, "platt")

@@ -22,19 +22,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from prsl import RuleStacker, RuleStackingClassifier
 from prsl.metrics import SCORERS, scorer
 
-#: Checks of scikit-learn that are expected to fail, and the reasons.
-EXPECTED_FAILURES = {
-    "check_sample_weight_equivalence_on_dense_data": "rows of weight 0 are removed, but given splits count them",
-    "check_sample_weight_equivalence_on_sparse_data": "rows of weight 0 are removed, but given splits count them",
-}
-
 
 def fast(**settings: object) -> RuleStackingClassifier:
     given = {"estimator": LogisticRegression(), "random_state": 0, "cv": 3}
     return RuleStackingClassifier(**(given | settings))
 
 
-@parametrize_with_checks([fast()], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+@parametrize_with_checks([fast()])
 def test_the_classifier_follows_the_conventions(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 

@@ -138,7 +138,7 @@ def test_zero_shot_labels_come_with_the_rules(equal_labels: tuple[np.ndarray, np
     yes, y = equal_labels
     rules = "label alarm latent\nrule 0.95: alarm <-> a & b"
     stacker = RuleStacker(labels=["a", "b", "c"], rules=rules, typical=False, **FAST).fit(yes, y)
-    alarm = stacker.posterior(yes)["alarm"][:, 0]
+    alarm = stacker.posterior(yes)["alarm"][:, 1]
     assert alarm[y[:, 0] == 1].mean() > alarm[y[:, 0] == 0].mean() + 0.3
     assert len(stacker.predict_proba(yes)) == 3
 
@@ -150,7 +150,7 @@ def test_a_model_as_rules(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     # Learning only adds priors, which apply to missing beliefs.
     assert [(rule.text, rule.probability) for rule in stacker.model_.rules] == [("a <-> b", 0.9)]
     np.testing.assert_allclose(np.stack(stacker.predict_proba(yes))[:, :, 1].T, np.column_stack([
-        model.predict(yes_no(yes))[label][:, 0] for label in "abc"
+        model.predict(yes_no(yes))[label][:, 1] for label in "abc"
     ]))
     with pytest.raises(errors.ArgumentError, match="no label `d`"):
         RuleStacker(labels=["a", "b", "d"], rules=model).fit(yes, y)
@@ -201,7 +201,7 @@ def test_impossible_rows_cause_a_warning(equal_labels: tuple[np.ndarray, np.ndar
 
 def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     yes, y = equal_labels
-    constants = {"betas": (0.8, 0.99), "clip": 1e-4, "probability": 0.99, "epsilon": 1e-3, "alpha": 10.0, "lambda_": 0.9}
+    constants = {"betas": (0.8, 0.99), "clip": 1e-4, "probability": 0.99, "epsilon": 1e-3, "alpha": 10.0, "lam": 0.9}
     settings = {"recipe": "paper", "n_rules": 4, "calibration": "platt", "learning_rate": 0.02, "max_iter": 300}
     stacker = RuleStacker(labels_per_rule=2, **settings, **constants, **FAST)
     stacker.fit(yes[:400], y[:400], validation=(yes[400:], y[400:]))
@@ -218,7 +218,7 @@ def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None
 
 PAPER = (
     *("max_iter", "patience", "batch_size", "learning_rate", "betas", "clip", "probability", "epsilon", "alpha"),
-    *("labels_per_rule", "gamma_0", "gamma_1", "lambda_", "gradients", "literal"),
+    *("labels_per_rule", "gamma_0", "gamma_1", "lam", "gradients", "literal"),
 )
 
 

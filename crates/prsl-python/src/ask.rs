@@ -14,6 +14,7 @@ use pyo3::types::PyDict;
 use crate::beliefs::Rows;
 use crate::errors::{Failure, Result, argument};
 use crate::model::Model;
+use crate::threads::detached;
 
 /// The query and the engine.
 #[derive(FromPyObject)]
@@ -107,19 +108,6 @@ fn engine_named(name: &str) -> PyResult<EngineChoice> {
     })
 }
 
-/// Runs with this number of threads; by default one per core.
-pub fn with_threads<T: Send>(threads: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
-    match threads {
-        None => Ok(work()),
-        Some(threads) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build();
-            Ok(pool
-                .map_err(|error| argument(format!("cannot start {threads} threads: {error}")))?
-                .install(work))
-        }
-    }
-}
-
 /// Answers for some rows.
 #[derive(Default)]
 struct Answers {
@@ -148,11 +136,10 @@ pub fn predict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let [marginals, best] = question.wants()?;
     let (n_rows, n_labels) = (rows.rows.n_rows(), model.model().labels().len());
-    let answers = py.detach(|| {
-        with_threads(question.threads, || {
-            if marginals || best { ask(model, rows, &question) } else { sample(model, rows, &question) }
-        })
+    let mut answers = detached(py, question.threads, || {
+        if marginals || best { ask(model, rows, &question) } else { sample(model, rows, &question) }
     })??;
+    answers.put_no_first(model.model());
     let found = PyDict::new(py);
     // Each row has a position in a list of names. Creating the names of a million rows would take longer than
     // inference.
@@ -232,6 +219,24 @@ fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
 }
 
 impl Answers {
+    /// Converts to the order of Python's arrays: no before yes.
+    fn put_no_first(&mut self, model: &prsl::Model) {
+        let labels = || model.label_ids().filter(|&id| model.label(id).is_binary());
+        let starts: Vec<usize> = labels().map(|id| model.block(id).start).collect();
+        for row in self.marginals.chunks_mut(model.n_categories().max(1)) {
+            for &start in &starts {
+                row.swap(start, start + 1);
+            }
+        }
+        let columns: Vec<usize> = labels().map(|id| id.index()).collect();
+        for assignment in self.assignments.chunks_mut(model.labels().len().max(1)) {
+            for &column in &columns {
+                // A missing assignment has -1.
+                assignment[column] = if assignment[column] < 0 { -1 } else { 1 - assignment[column] };
+            }
+        }
+    }
+
     fn add_assignment(&mut self, best: Option<&MostProbable>, log_evidence: Option<f64>, model: &Model) {
         match best {
             Some(best) => {
@@ -279,7 +284,7 @@ fn sample(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
 #[pyfunction]
 pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(&'static str, String)>> {
     let [marginals, best] = question.wants()?;
-    let found = py.detach(|| -> Result<_> {
+    let found = detached(py, question.threads, || -> Result<_> {
         let mut found = Vec::new();
         let engines = question.engines(model)?;
         let marginals = marginals.then(|| question.marginals(model, &engines)).transpose()?;
@@ -293,15 +298,21 @@ pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(
             found.push(("samples", engines.sampler()?.engine().name().to_owned()));
         }
         Ok(found)
-    })?;
+    })??;
     Ok(found)
 }
 
 /// The explanation of a row: as JSON, and in words.
 #[pyfunction]
-pub fn explain(py: Python<'_>, model: &Model, rows: &Rows, engine: &str) -> PyResult<Vec<(String, String)>> {
+pub fn explain(
+    py: Python<'_>,
+    model: &Model,
+    rows: &Rows,
+    engine: &str,
+    threads: Option<usize>,
+) -> PyResult<Vec<(String, String)>> {
     let choice = engine_named(engine)?;
-    let found = py.detach(|| -> Result<_> {
+    let found = detached(py, threads, || -> Result<_> {
         let explainer = Explainer::compile_with(&Engines::new(model.model()).with_choice(choice))?;
         let explain = |row: usize| -> Result<(String, String)> {
             let explanation =
@@ -309,6 +320,6 @@ pub fn explain(py: Python<'_>, model: &Model, rows: &Rows, engine: &str) -> PyRe
             Ok((explanation.to_json(), explanation.to_string()))
         };
         (0..rows.rows.n_rows()).map(explain).collect::<Result<Vec<_>>>()
-    })?;
+    })??;
     Ok(found)
 }

@@ -11,7 +11,8 @@ use pyo3_arrow::PyTable;
 use rayon::prelude::*;
 
 use crate::errors::{Failure, Result, argument};
-use crate::model::Model;
+use crate::model::{Model, place};
+use crate::threads::detached;
 
 /// Rows of beliefs about the labels of a model, completed, checked and calibrated.
 #[pyclass(frozen, module = "prsl._prsl")]
@@ -45,12 +46,15 @@ impl Arrays<'_> {
         for row in range {
             for (label, array) in &self.beliefs {
                 let block = model.block(LabelId::new(*label));
-                for (cell, belief) in cells[block].iter_mut().zip(array.row(row)) {
-                    *cell = (!belief.is_nan()).then_some(*belief);
+                let is_reversed = model.label(LabelId::new(*label)).is_binary();
+                for (at, belief) in array.row(row).iter().enumerate() {
+                    let at = if is_reversed { 1 - at } else { at };
+                    cells[block.start + at] = (!belief.is_nan()).then_some(*belief);
                 }
             }
             for (label, array) in &self.observed {
-                let category = usize::try_from(array[row]).ok();
+                let of_label = model.label(LabelId::new(*label));
+                let category = usize::try_from(array[row]).ok().and_then(|at| place(of_label, at));
                 is_observed[*label] = category.is_some();
                 for (at, cell) in cells[model.block(LabelId::new(*label))].iter_mut().enumerate() {
                     *cell = category.map(|category| f64::from(u8::from(category == at)));
@@ -66,7 +70,8 @@ impl Arrays<'_> {
 #[pymethods]
 impl Rows {
     /// Creates rows from one array per given label: `(label, array)`. An array of two dimensions has beliefs, NaN if
-    /// they are missing. An array of one dimension has positions of observed categories, -1 if they are missing.
+    /// they are missing. An array of one dimension has positions of observed categories, -1 if they are missing. No comes
+    /// before yes.
     #[staticmethod]
     fn from_arrays(
         py: Python<'_>,
@@ -90,7 +95,7 @@ impl Rows {
             observed: observations.iter().map(|(label, array)| (*label, array.as_array())).collect(),
             normalize: if normalize { Normalize::Always } else { Normalize::Never },
         };
-        let rows = py.detach(|| -> Result<BeliefMatrix> {
+        let rows = detached(py, None, || -> Result<BeliefMatrix> {
             let starts: Vec<usize> = (0..n_rows).step_by(CHUNK).collect();
             let read = |&start: &usize| arrays.read(&model, start..n_rows.min(start + CHUNK));
             // Reads all chunks before reporting the first error, so that it does not depend on the threads.
@@ -100,7 +105,7 @@ impl Rows {
                 rows.append(&chunk?)?;
             }
             Ok(rows)
-        })?;
+        })??;
         Ok(Self { rows })
     }
 
@@ -117,7 +122,7 @@ impl Rows {
     ) -> PyResult<Self> {
         let model = model.for_beliefs(raw);
         let (batches, schema) = table.into_inner();
-        let rows = py.detach(|| -> Result<BeliefMatrix> {
+        let rows = detached(py, None, || -> Result<BeliefMatrix> {
             let table = TableReader::arrow(&schema, batches, "the frame")?.with_missing(missing);
             let options = BeliefOptions { normalize, ignore_extra };
             let mut reader = BeliefReader::new(&model, table, options)?;
@@ -126,7 +131,7 @@ impl Rows {
                 rows.append(&chunk)?;
             }
             Ok(rows)
-        })?;
+        })??;
         Ok(Self { rows })
     }
 

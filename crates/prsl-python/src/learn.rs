@@ -14,11 +14,11 @@ use prsl::learn::{Addition, Calibrating, Examples, Learner, Phase, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::ask::with_threads;
 use crate::beliefs::Rows;
 use crate::errors::{Failure, Result, argument};
 use crate::model::Model;
 use crate::score::truths;
+use crate::threads::{detached, with_threads};
 
 /// Time between two checks for signals, and between two reports of progress. A tenth of a second feels immediate.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -117,7 +117,7 @@ pub struct PaperSettings {
     #[pyo3(item)]
     gamma_1: Option<f64>,
     #[pyo3(item)]
-    lambda_: Option<f64>,
+    lam: Option<f64>,
     #[pyo3(item)]
     gradients: Option<String>,
     #[pyo3(item)]
@@ -157,7 +157,7 @@ impl PaperSettings {
             labels_per_rule: self.labels_per_rule.unwrap_or(default.labels_per_rule),
             gamma_0: self.gamma_0.unwrap_or(default.gamma_0),
             gamma_1: self.gamma_1.unwrap_or(default.gamma_1),
-            lambda: self.lambda_.unwrap_or(default.lambda),
+            lambda: self.lam.unwrap_or(default.lambda),
             gradients,
             calibrate,
             literal: self.literal.unwrap_or(default.literal),
@@ -410,6 +410,7 @@ fn deadline(max_seconds: Option<f64>) -> PyResult<Option<Instant>> {
 pub fn calibrate(py: Python<'_>, model: &Model, train: Data<'_>, method_name: &str) -> PyResult<Model> {
     let method = method(method_name)?;
     let examples = examples(&train)?;
-    let fitted = py.detach(|| -> Result<prsl::Model> { Ok(examples.calibrated(model.model(), method)?) })?;
+    let fitted =
+        detached(py, None, || -> Result<prsl::Model> { Ok(examples.calibrated(model.model(), method)?) })??;
     Ok(Model::of(&fitted)?)
 }

@@ -8,6 +8,7 @@ mod errors;
 mod learn;
 mod model;
 mod score;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -31,6 +32,7 @@ mod _prsl {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        threads::remember_process();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,7 +1,8 @@
 //! Models: labels, rules and combinations.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use prsl::Engines;
 use prsl::infer::MarginalEngine;
@@ -9,9 +10,29 @@ use prsl::{Body, Document, RuleId, lint};
 use prsl_data::Target;
 use prsl_plot::RuleGraph;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::{Result, argument};
+use crate::threads::detached;
+
+/// The position of a category in the model, from its position in Python's arrays; also the inverse. Python's arrays
+/// have no before yes, like scikit-learn. `None` if there is no such category.
+pub fn place(label: &prsl::Label, position: usize) -> Option<usize> {
+    match position < label.n_categories() {
+        true if label.is_binary() => Some(1 - position),
+        true => Some(position),
+        false => None,
+    }
+}
+
+/// Values of the categories of a label, in the order of Python's arrays.
+fn in_array_order<T: Clone>(label: &prsl::Label, values: &[T]) -> Vec<T> {
+    let mut values = values.to_vec();
+    if label.is_binary() {
+        values.reverse();
+    }
+    values
+}
 
 /// The compiled part of `prsl.Model`.
 #[pyclass(frozen, module = "prsl._prsl")]
@@ -113,18 +134,31 @@ impl Model {
 
     /// A builder with a copy of the model: add and remove labels and rules, then `build`.
     fn edit(&self) -> ModelBuilder {
-        ModelBuilder { builder: Mutex::new(Some(self.model().edit())) }
+        let of = |label: &prsl::Label| (label.name().to_owned(), label.categories().to_vec());
+        let categories = self.model().labels().iter().map(of).collect();
+        ModelBuilder { builder: Mutex::new(Some(self.model().edit())), categories: Mutex::new(categories) }
     }
 
     /// Findings about the model: contradictions, rules without effect, failed expectations.
-    fn check(&self, py: Python<'_>) -> Vec<Finding> {
-        let findings = py.detach(|| lint::check(&self.document));
-        findings.iter().map(|finding| Finding::of(finding, self.document.source())).collect()
+    fn check(&self, py: Python<'_>) -> PyResult<Vec<Finding>> {
+        let findings = detached(py, None, || lint::check(&self.document))?;
+        Ok(findings.iter().map(|finding| Finding::of(finding, self.document.source())).collect())
     }
 
     /// The same model without its calibrators, for raw beliefs.
     fn without_calibrators(&self) -> Result<Self> {
         Self::of(&self.model().without_calibrators())
+    }
+
+    /// The same model, where these labels have the calibrators of another model.
+    fn _with_calibrators_of(&self, other: &Model, labels: Vec<String>) -> Result<Self> {
+        let mut builder = self.model().edit();
+        for label in
+            other.model().labels().iter().filter(|label| labels.iter().any(|name| name == label.name()))
+        {
+            builder = builder.calibrator(label.name(), label.calibrator().clone());
+        }
+        Self::of(&builder.build()?)
     }
 
     /// The graph of rules and labels as SVG.
@@ -148,14 +182,27 @@ impl Model {
     }
 }
 
+/// What `__reduce__` returns: a function and its arguments.
+type Reduced<'py> = (Bound<'py, PyAny>, (&'static str, &'static str, Bound<'py, PyAny>));
+
+/// A pickle of an object: its class, the version of the package, and its fields.
+fn reduced<'py>(
+    py: Python<'py>,
+    class: &'static str,
+    fields: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyResult<Reduced<'py>> {
+    let restore = py.import("prsl._pickles")?.getattr("restore")?;
+    Ok((restore, (class, env!("CARGO_PKG_VERSION"), fields.into_pyobject(py)?.into_any())))
+}
+
 /// A question with finitely many answers.
 #[pyclass(frozen, get_all, module = "prsl")]
 pub struct Label {
     /// Its name.
     name: String,
-    /// Its categories.
+    /// Its categories, in the order of arrays: no before yes.
     categories: Vec<String>,
-    /// The prior, if one is set.
+    /// The prior in the same order, if one is set.
     prior: Option<Vec<f64>>,
     /// The name of its classifier, `None` if it is latent.
     classifier: Option<String>,
@@ -168,8 +215,8 @@ impl Label {
         let calibrator = label.calibrator();
         Self {
             name: label.name().to_owned(),
-            categories: label.categories().to_vec(),
-            prior: label.prior().map(<[f64]>::to_vec),
+            categories: in_array_order(label, label.categories()),
+            prior: label.prior().map(|prior| in_array_order(label, prior)),
             classifier: label.classifier().map(|classifier| classifier.name().to_owned()),
             calibrator: (*calibrator != prsl::calibrate::Calibrator::Identity)
                 .then(|| calibrator.kind().to_owned()),
@@ -182,6 +229,22 @@ impl Label {
     fn __repr__(&self) -> String {
         format!("<Label {}: {}>", self.name, self.categories.join(", "))
     }
+
+    #[staticmethod]
+    fn _restore(
+        name: String,
+        categories: Vec<String>,
+        prior: Option<Vec<f64>>,
+        classifier: Option<String>,
+        calibrator: Option<String>,
+    ) -> Self {
+        Self { name, categories, prior, classifier, calibrator }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let fields = (&self.name, &self.categories, &self.prior, &self.classifier, &self.calibrator);
+        reduced(py, "Label", fields)
+    }
 }
 
 /// A formula or a noisy-or, and the probability that it holds.
@@ -192,7 +255,7 @@ pub struct Rule {
     /// Its name, if it has one.
     name: Option<String>,
     /// `rule` or `noisy_or`.
-    kind: &'static str,
+    kind: String,
     /// Its text, as in a model file.
     text: String,
     /// The probability that it holds.
@@ -213,7 +276,7 @@ impl Rule {
         Ok(Self {
             index: id.index(),
             name: rule.name().map(str::to_owned),
-            kind: if matches!(rule.body(), Body::NoisyOr(_)) { "noisy_or" } else { "rule" },
+            kind: if matches!(rule.body(), Body::NoisyOr(_)) { "noisy_or" } else { "rule" }.to_owned(),
             text: model.rule_text(id),
             probability: rule.probability(),
             sentence: model.rule_sentence(id),
@@ -235,6 +298,30 @@ impl Rule {
     fn __repr__(&self) -> String {
         format!("<Rule {}: {}>", self.probability, self.text)
     }
+
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "one argument for each field")]
+    fn _restore(
+        index: usize,
+        name: Option<String>,
+        kind: String,
+        text: String,
+        probability: f64,
+        sentence: String,
+        labels: Vec<String>,
+        fixed: bool,
+        learned: Option<Py<PyAny>>,
+    ) -> Self {
+        Self { index, name, kind, text, probability, sentence, labels, fixed, learned }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let what = (self.index, &self.name, &self.kind, &self.text, self.probability);
+        let (index, name, kind, text, probability) = what;
+        let fields =
+            (index, name, kind, text, probability, &self.sentence, &self.labels, self.fixed, &self.learned);
+        reduced(py, "Rule", fields)
+    }
 }
 
 /// A combination of categories that is more frequent than rules and beliefs predict.
@@ -253,15 +340,24 @@ impl Combination {
     fn __repr__(&self) -> String {
         format!("<Combination {}: {}>", self.weight, self.text)
     }
+
+    #[staticmethod]
+    fn _restore(text: String, weight: f64, sentence: String) -> Self {
+        Self { text, weight, sentence }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        reduced(py, "Combination", (&self.text, self.weight, &self.sentence))
+    }
 }
 
 /// A finding about a model.
 #[pyclass(frozen, get_all, module = "prsl")]
 pub struct Finding {
     /// `error`, `warning` or `note`.
-    severity: &'static str,
+    severity: String,
     /// The kind of finding, such as `duplicate-rule`.
-    code: &'static str,
+    code: String,
     /// The message.
     message: String,
     /// Advice.
@@ -277,8 +373,8 @@ pub struct Finding {
 impl Finding {
     fn of(finding: &lint::Finding, source: &str) -> Self {
         Self {
-            severity: finding.severity.name(),
-            code: finding.code,
+            severity: finding.severity.name().to_owned(),
+            code: finding.code.to_owned(),
             message: finding.message.clone(),
             help: finding.help.clone(),
             line: finding.line,
@@ -297,6 +393,62 @@ impl Finding {
     fn __repr__(&self) -> String {
         format!("<Finding {} {}: {}>", self.severity, self.code, self.message)
     }
+
+    #[staticmethod]
+    fn _restore(
+        severity: String,
+        code: String,
+        message: String,
+        help: Option<String>,
+        line: usize,
+        column: usize,
+        text: String,
+    ) -> Self {
+        Self { severity, code, message, help, line, column, text }
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let fields =
+            (&self.severity, &self.code, &self.message, &self.help, self.line, self.column, &self.text);
+        reduced(py, "Finding", fields)
+    }
+}
+
+/// A prior as a user gives it.
+#[derive(FromPyObject)]
+enum Prior {
+    /// The probability of yes.
+    Yes(f64),
+    /// The probability of each category.
+    Named(HashMap<String, f64>),
+    /// The probabilities in the order of the categories; not for yes/no labels.
+    Listed(Vec<f64>),
+}
+
+impl Prior {
+    /// The probabilities in the order of the model.
+    fn values(self, label: &str, categories: &[String]) -> PyResult<Vec<f64>> {
+        let is_yes_no = categories == [prsl::model::YES, prsl::model::NO];
+        let wrong = |problem: String| Err(argument(format!("the prior of label `{label}` {problem}")));
+        match self {
+            Prior::Yes(yes) if is_yes_no => Ok(vec![yes, 1.0 - yes]),
+            Prior::Yes(_) => wrong("is one number; give one for each category".to_owned()),
+            Prior::Listed(_) if is_yes_no => wrong(
+                "is a list, whose order is not clear; give the probability of yes, or a dictionary with `yes` and `no`"
+                    .to_owned(),
+            ),
+            Prior::Listed(values) => Ok(values),
+            Prior::Named(named) => {
+                if let Some(unknown) = named.keys().find(|&name| !categories.contains(name)) {
+                    return wrong(format!("has an unknown category `{unknown}`"));
+                }
+                match categories.iter().find(|&name| !named.contains_key(name)) {
+                    Some(missing) => wrong(format!("has no number for category `{missing}`")),
+                    None => Ok(categories.iter().map(|name| named[name]).collect()),
+                }
+            }
+        }
+    }
 }
 
 /// Builds a model. Every method returns the builder, so that calls can be chained.
@@ -304,6 +456,8 @@ impl Finding {
 pub struct ModelBuilder {
     /// Empty during a change, and after `build`.
     builder: Mutex<Option<prsl::ModelBuilder>>,
+    /// The categories of each label, in the order of the model.
+    categories: Mutex<HashMap<String, Vec<String>>>,
 }
 
 impl ModelBuilder {
@@ -313,22 +467,28 @@ impl ModelBuilder {
         *builder = Some(change(taken));
         Ok(())
     }
+
+    /// The categories of each label.
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Vec<String>>> {
+        self.categories.lock().expect("no change panics")
+    }
 }
 
 #[pymethods]
 impl ModelBuilder {
     #[new]
     fn new() -> Self {
-        Self { builder: Mutex::new(Some(prsl::Model::builder())) }
+        Self { builder: Mutex::new(Some(prsl::Model::builder())), categories: Mutex::default() }
     }
 
-    /// Adds a label, with the categories yes and no unless others are given.
+    /// Adds a label, with the categories yes and no unless others are given. The prior is a dictionary of categories, a
+    /// list in the order of the categories, or the probability of yes. It is no list for a yes/no label.
     #[pyo3(signature = (name, categories=None, *, prior=None, classifier=None, latent=false))]
     fn label<'a>(
         this: Bound<'a, Self>,
         name: &str,
         categories: Option<Vec<String>>,
-        prior: Option<Vec<f64>>,
+        prior: Option<Prior>,
         classifier: Option<String>,
         latent: bool,
     ) -> PyResult<Bound<'a, Self>> {
@@ -336,9 +496,11 @@ impl ModelBuilder {
             Some(categories) => prsl::Label::new(name, categories),
             None => prsl::Label::binary(name),
         };
+        let categories = label.categories().to_vec();
         if let Some(prior) = prior {
-            label = label.with_prior(prior);
+            label = label.with_prior(prior.values(name, &categories)?);
         }
+        this.get().known().insert(name.to_owned(), categories);
         if let Some(classifier) = classifier {
             label = label.from_classifier(classifier);
         }
@@ -355,8 +517,11 @@ impl ModelBuilder {
         Ok(this)
     }
 
-    /// Sets the prior of a label.
-    fn prior<'a>(this: Bound<'a, Self>, label: &str, prior: Vec<f64>) -> PyResult<Bound<'a, Self>> {
+    /// Sets the prior of a label, in one of the forms of `label`.
+    fn prior<'a>(this: Bound<'a, Self>, label: &str, prior: Prior) -> PyResult<Bound<'a, Self>> {
+        let categories = this.get().known().get(label).cloned();
+        // The library reports unknown labels.
+        let prior = categories.map_or(Ok(vec![]), |categories| prior.values(label, &categories))?;
         this.get().change(|builder| builder.prior(label, prior))?;
         Ok(this)
     }

@@ -2,15 +2,16 @@
 
 use numpy::{PyArray1, PyReadonlyArray2};
 use prsl::metrics::{self, Evaluation, Metric};
-use prsl::{CategoryId, JunctionTree, Truth};
+use prsl::{CategoryId, JunctionTree, LabelId, Truth};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::beliefs::Rows;
 use crate::errors::{Result, argument};
-use crate::model::Model;
+use crate::model::{Model, place};
+use crate::threads::detached;
 
-/// For each row, the true category of each label, if known.
+/// For each row, the true category of each label, if known. In the array, no comes before yes.
 pub fn truths(model: &prsl::Model, n_rows: usize, array: &PyReadonlyArray2<'_, i64>) -> PyResult<Vec<Truth>> {
     let array = array.as_array();
     let wanted = (n_rows, model.labels().len());
@@ -21,10 +22,19 @@ pub fn truths(model: &prsl::Model, n_rows: usize, array: &PyReadonlyArray2<'_, i
             given.0, given.1, wanted.0, wanted.1
         )));
     }
-    let row = |row: numpy::ndarray::ArrayView1<'_, i64>| {
-        row.iter().map(|&truth| usize::try_from(truth).ok().map(CategoryId::new)).collect()
+    let read = |row: usize, at: usize| {
+        let label = model.label(LabelId::new(at));
+        let Ok(position) = usize::try_from(array[[row, at]]) else { return Ok(None) };
+        let found = place(label, position).map(CategoryId::new);
+        found.map(Some).ok_or_else(|| {
+            argument(format!(
+                "row {row}, counted from 0: the truth of label `{}` is category {position}, expected 0 to {}",
+                label.name(),
+                label.n_categories() - 1
+            ))
+        })
     };
-    Ok(array.rows().into_iter().map(row).collect())
+    (0..n_rows).map(|row| (0..wanted.1).map(|at| read(row, at)).collect()).collect()
 }
 
 /// All scores of `prsl evaluate`, and the reliability of the probabilities.
@@ -35,10 +45,12 @@ pub fn evaluate<'py>(
     rows: &Rows,
     truth: PyReadonlyArray2<'py, i64>,
     n_bins: usize,
+    threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let truths = truths(model.model(), rows.rows.n_rows(), &truth)?;
-    let evaluation =
-        py.detach(|| -> Result<Evaluation> { Ok(Evaluation::of(model.model(), &rows.rows, &truths)?) })?;
+    let evaluation = detached(py, threads, || -> Result<Evaluation> {
+        Ok(Evaluation::of(model.model(), &rows.rows, &truths)?)
+    })??;
     let scores = evaluation.scores();
     let found = PyDict::new(py);
     found.set_item("rows", truths.len())?;
@@ -62,15 +74,16 @@ pub fn joint_log_likelihoods<'py>(
     model: &Model,
     rows: &Rows,
     truth: PyReadonlyArray2<'py, i64>,
+    threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let truths = truths(model.model(), rows.rows.n_rows(), &truth)?;
-    let found = py.detach(|| -> Result<Vec<f64>> {
+    let found = detached(py, threads, || -> Result<Vec<f64>> {
         let engine = JunctionTree::compile(model.model())?;
         let posteriors = engine.infer_batch(&rows.rows)?;
         let found = metrics::joint_log_likelihoods(&rows.rows, &truths, &posteriors, |rows| {
             engine.infer_batch(rows)
         })?;
         Ok(found.expect("a junction tree is exact").into_iter().map(|it| it.unwrap_or(f64::NAN)).collect())
-    })?;
+    })??;
     Ok(PyArray1::from_vec(py, found))
 }
