@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import os
 
 import joblib
 
@@ -23,7 +22,7 @@ def of_threads(threads: object) -> int | None:
     checked = _checked("threads", threads)
     if checked is None or checked > 0:
         return checked
-    return max(len(os.sched_getaffinity(0)) + 1 + checked, 1) if hasattr(os, "sched_getaffinity") else None
+    return max(int(joblib.cpu_count()) + 1 + checked, 1)
 
 
 def _checked(name: str, value: object) -> int | None:

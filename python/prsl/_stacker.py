@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -304,8 +305,8 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
         return self._decided(X, np.column_stack([_argmax(values) for values in probabilities]))
 
     def predict_status(self, X: Any) -> npt.NDArray[np.str_]:
-        """The status of each row, such as `ok` or `impossible`; see :attr:`Posterior.status`. A row whose status is
-        neither `ok` nor `not_proven` has no exact answer."""
+        """The status of each row, such as `ok` or `impossible`; see :attr:`Posterior.status`. If it is `impossible` or
+        `not_found`, `predict` returns the classes of the calibrated beliefs."""
         check_is_fitted(self, "model_")
         return self.posterior(X, "mpe" if self._is_joint() else "marginals").status
 
@@ -389,9 +390,9 @@ class RuleStacker(ClassifierMixin, BaseEstimator):
     def _by_label(self, X: Any, model: Model) -> dict[str, Any]:
         names = [target.name for target in self._targets]
         if isinstance(X, dict):
-            unknown = [name for name in X if name not in names]
-            arrays = {name: X[name] for name in names if name in X}
-            extra = {name: X[name] for name in unknown}  # of labels that only the rules contain
+            arrays = {name: X[name] for name in names if name in X and not isinstance(X[name], Mapping)}
+            # Of labels that only the rules contain, and columns by category.
+            extra = {name: values for name, values in X.items() if name not in arrays}
             return extra | {name: self._of_label(names.index(name), values, model) for name, values in arrays.items()}
         if isinstance(X, np.ndarray) and X.ndim == 2 or not isinstance(X, (list, tuple)) or np.ndim(X[0]) == 1:
             array = np.asarray(X)
@@ -714,8 +715,9 @@ def _n_columns(X: Any) -> int:
         return 0
     if np.ndim(X[0]) == 1 and not isinstance(X[0], np.ndarray):
         return len(X[0])
-    shapes = [np.shape(values) for values in X if values is not None]
-    return sum(shape[1] if len(shape) == 2 else 1 for shape in shapes)
+    by_category = sum(len(values) for values in X if isinstance(values, Mapping))
+    shapes = [np.shape(values) for values in X if values is not None and not isinstance(values, Mapping)]
+    return by_category + sum(shape[1] if len(shape) == 2 else 1 for shape in shapes)
 
 
 def _argmax(values: Numbers) -> Codes:

@@ -662,9 +662,10 @@ def test_weights_of_rows_equal_repeated_rows(equal_labels: Arrays) -> None:
     weighted = RuleStacker(random_state=0).fit(yes, y, sample_weight=counts)
     repeated = RuleStacker(random_state=0).fit(yes.repeat(counts, axis=0), y.repeat(counts, axis=0))
     assert [rule.text for rule in weighted.model_.rules] == [rule.text for rule in repeated.model_.rules]
-    np.testing.assert_allclose(
-        np.stack(weighted.predict_proba(yes)), np.stack(repeated.predict_proba(yes)), atol=1e-4
-    )
+    expected = np.stack(repeated.predict_proba(yes))
+    np.testing.assert_allclose(np.stack(weighted.predict_proba(yes)), expected, atol=1e-9)
+    unweighted = RuleStacker(random_state=0).fit(yes, y)
+    assert not np.allclose(np.stack(unweighted.predict_proba(yes)), expected, atol=1e-4)
     with pytest.raises(ValueError, match="at least one non-zero"):
         RuleStacker().fit(yes, y, sample_weight=np.zeros(len(y)))
 
@@ -673,6 +674,7 @@ def test_the_stacker_had_no_number_of_features(equal_labels: Arrays) -> None:
     yes, y = equal_labels
     both = [np.column_stack([1 - p, p]) for p in yes.T]
     forms = [(yes, 3), (yes.tolist(), 3), (both, 6), (np.column_stack(both), 6), ({"a": yes[:, 0], "b": both[1]}, 3)]
+    forms.append(({"a": {"yes": yes[:, 0]}}, 1))
     for form, n_features in forms:
         assert plain().fit(form, y).n_features_in_ == n_features
 

@@ -90,7 +90,8 @@ def test_beliefs_in_every_form(equal_labels: tuple[np.ndarray, np.ndarray]) -> N
     stacker = RuleStacker(labels=["a", "b", "c"], **FAST).fit(both, y)
     expected = stacker.predict_proba(both)
     frame = pandas.DataFrame({"a=yes": yes[:, 0], "b=yes": yes[:, 1], "c=yes": yes[:, 2]})
-    for form in (yes, dict(zip("abc", both, strict=True)), np.column_stack(both), frame):
+    by_category = {name: {"yes": p, "no": 1 - p} for name, p in zip("abc", yes.T, strict=True)}
+    for form in (yes, dict(zip("abc", both, strict=True)), by_category, np.column_stack(both), frame):
         again = RuleStacker(labels=["a", "b", "c"], **FAST).fit(form, y)
         for found, wanted in zip(again.predict_proba(form), expected, strict=True):
             np.testing.assert_allclose(found, wanted, atol=1e-12)
