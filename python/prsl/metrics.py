@@ -146,6 +146,9 @@ def _hits(y_true: Any, y_pred: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
     if truth.shape != predicted.shape:
         raise ArgumentError(f"truths have the shape {truth.shape}, and predictions {predicted.shape}")
     known = np.column_stack([~is_missing(truth[:, j]) for j in range(truth.shape[1])])
+    if truth.dtype == object:
+        # A comparison with `pandas.NA` is neither true nor false.
+        truth = np.where(known, truth, None)
     return np.asarray(truth == predicted, dtype=bool), known
 
 

@@ -18,10 +18,12 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_multilabel_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, TimeSeriesSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -457,7 +459,7 @@ def test_missing_values_of_pandas(equal_labels: Arrays) -> None:
     expected = plain().fit(gaps, holes)
     for form in ({name: beliefs[name] for name in "abc"}, beliefs.to_numpy(dtype=object), beliefs):
         stacker = plain().fit(form, truth)
-        assert stacker.model_ == expected.model_
+        assert stacker.model_ == expected.model_ and stacker.score(form, truth) == expected.score(gaps, holes)
         np.testing.assert_array_equal(np.stack(stacker.predict_proba(form)), np.stack(expected.predict_proba(gaps)))
     model = Model.parse("label a")
     posterior = model.predict({"a": np.array([0.3, pandas.NA], dtype=object)})
@@ -597,6 +599,24 @@ def test_features_that_only_the_classifiers_understand_were_refused(rows: Arrays
     frame["word"] = frame["word"].astype("category")
     boosting = HistGradientBoostingClassifier(max_iter=5, categorical_features="from_dtype")
     assert fast(estimator=boosting).fit(frame, y).predict(frame).shape == y.shape
+
+
+def test_documents_were_refused() -> None:
+    y = np.random.default_rng(0).integers(0, 2, (80, 2))
+    documents = [f"{'rain' if rain else 'sun'} {'wet' if wet else 'dry'}" for rain, wet in y]
+    for X in (documents, np.array(documents)):
+        classifier = fast(estimator=make_pipeline(TfidfVectorizer(), LogisticRegression())).fit(X, y)
+        assert classifier.score(X, y) == 1.0
+
+
+def test_a_fitted_multi_label_classifier_was_refused(rows: Arrays) -> None:
+    X, y = rows
+    known = MLPClassifier(max_iter=20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        known.fit(X, y)
+    assert known.predict_proba(X).shape == y.shape
+    assert fast(estimator=known, cv="prefit").fit(X, y).predict(X).shape == y.shape
 
 
 def test_weights_were_ignored_in_silence(rows: Arrays) -> None:
