@@ -163,13 +163,29 @@ def _coded(y_true: Any, probabilities: Any, classes: Any) -> tuple[Codes, list[N
     codes = np.empty(truth.shape, dtype=np.int64)
     for j, (values, of_label) in enumerate(zip(listed, of_labels, strict=True)):
         column = truth[:, j]
-        if of_label is None and values.shape[1] == 2:
-            of_label = np.array([0, 1])
-        known = Target.of(f"y{j}", column) if of_label is None else Target(f"y{j}", np.asarray(of_label), [])
-        codes[:, j] = known.codes(column)
+        if of_label is None:
+            of_label = _classes(column, values.shape[1], j)
+        codes[:, j] = Target(f"y{j}", np.asarray(of_label), []).codes(column)
         if len(values) != len(column):
             raise ArgumentError(f"there are {len(values)} rows of probabilities, and {len(column)} of truths")
     return codes, listed
+
+
+def _classes(truth: npt.NDArray[Any], n_classes: int, label: int) -> npt.NDArray[Any]:
+    """The classes of a label, if they are not given: whole numbers from 0, no and yes, or all values of the truth."""
+    if is_missing(truth).all():
+        return np.arange(n_classes)
+    seen = Target.of(f"y{label}", truth).classes
+    if seen.dtype.kind in "biuf" and 0 <= seen.min() and seen.max() < n_classes:
+        return np.arange(n_classes)
+    if n_classes == 2 and set(seen.tolist()) <= {"no", "yes"}:
+        return np.array(["no", "yes"])
+    if len(seen) != n_classes:
+        raise ArgumentError(
+            f"there are probabilities for {n_classes} classes of label {label}, and {len(seen)} classes in its truths; "
+            "give `classes`"
+        )
+    return seen
 
 
 def _mean(values: Any, sample_weight: Any, counted: npt.NDArray[np.bool_]) -> float:

@@ -36,6 +36,21 @@ def test_strings() -> None:
     assert found == pytest.approx((np.log(0.9) + np.log(0.5) + np.log(0.7)) / 2)
 
 
+def test_a_class_that_is_never_true_shifted_the_others() -> None:
+    p = np.array([[0.1, 0.2, 0.7], [0.6, 0.3, 0.1]])
+    assert metrics.label_log_likelihood([2, 0], p) == pytest.approx((np.log(0.7) + np.log(0.6)) / 2)
+    with pytest.raises(errors.ArgumentError, match="3 classes of label 0, and 2 classes in its truths; give `classes`"):
+        metrics.label_log_likelihood(["cat", "eel"], p)
+    found = metrics.label_log_likelihood(["cat", "eel"], p, classes=["cat", "dog", "eel"])
+    assert found == pytest.approx((np.log(0.1) + np.log(0.1)) / 2)
+
+
+def test_yes_and_no_are_classes() -> None:
+    p = np.array([[0.2, 0.8], [0.3, 0.7]])
+    for truth in (["yes", "yes"], [1, 1], [True, True], np.array([1.0, 1.0])):
+        assert metrics.label_log_likelihood(truth, p) == pytest.approx((np.log(0.8) + np.log(0.7)) / 2)
+
+
 def test_the_same_as_the_library() -> None:
     rng = np.random.default_rng(11)
     model = Model.parse("label a\nlabel b: x, y, z\nlabel c\nrule 0.8: a -> x\nrule 0.9: c <-> z")

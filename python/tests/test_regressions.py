@@ -378,7 +378,7 @@ def test_rules_were_checked_after_the_classifiers_were_fitted(rows: Arrays, rule
 # Pages and frames
 
 
-def test_pages_of_many_rows_took_seconds() -> None:
+def test_frames_and_pages_of_many_rows_took_seconds() -> None:
     model = Model.parse("\n".join(f"label l{at}" for at in range(60)))
     beliefs = {f"l{at}": np.full(5000, 0.3) for at in range(60)}
     for query in ("mpe", "both"):
