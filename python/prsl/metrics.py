@@ -148,7 +148,8 @@ def _hits(y_true: Any, y_pred: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[
     known = np.column_stack([~is_missing(truth[:, j]) for j in range(truth.shape[1])])
     if truth.dtype == object:
         # A comparison with `pandas.NA` is neither true nor false.
-        truth = np.where(known, truth, None)
+        truth = truth.copy()
+        truth[~known] = None
     return np.asarray(truth == predicted, dtype=bool), known
 
 

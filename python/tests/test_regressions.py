@@ -232,7 +232,13 @@ def test_frames_without_the_arrow_interface_were_taken_by_position(warehouse: st
     np.testing.assert_array_equal(model.predict(frame).values, expected.values)
     with pytest.raises(errors.UnknownLabelError, match="`foot=gait`"):
         model.predict(Frame({"foot=gait": [0.1]}))
+    np.testing.assert_array_equal(model.predict(Frame({"gait": [0.1], "hands": ["low"]})).values, expected.values)
+    for columns in ({"feet=gait": [0.1], "gait": [0.1]}, {"feet=gait": [0.1], "feet": ["gait"]}):
+        with pytest.raises(errors.ArgumentError, match="label `feet` that another column gives, too"):
+            model.predict(Frame(columns))
     pandas = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match="column"):
+        model.predict(pandas.DataFrame([[0.1, 0.9]]))
 
     class WithoutArrow(pandas.DataFrame):  # type: ignore[misc]
         def __arrow_c_stream__(self, requested_schema: object = None) -> object:
