@@ -51,22 +51,27 @@ def _of_mapping(labels: list[Label], truths: Mapping[str, npt.NDArray[Any]]) -> 
 
 def _column(label: Label, values: npt.NDArray[Any]) -> Codes:
     """The positions of the values of one label."""
-    found = np.full(len(values), -1, dtype=np.int64)
-    places = {category: at for at, category in enumerate(label.categories)}
+    places = {"-1": -1} | {category: at for at, category in enumerate(label.categories)}
     if label.categories == _YES_NO:
         places |= {"0": 0, "1": 1}
     elif not any(category.lstrip("-").isdigit() for category in label.categories):
         # Numbers that are no categories are positions.
         places |= {str(at): at for at in range(len(label.categories))}
-    for row in np.flatnonzero(~is_missing(values)):
-        name = _name(values[row], label.categories)
-        if name in places:
-            found[row] = places[name]
-        elif name != "-1":
-            raise UnknownCategoryError(
-                f"row {row}, counted from 0: label `{label.name}` has no category `{values[row]}`, "
-                f"expected {_expected(label)}"
-            )
+    known = np.flatnonzero(~is_missing(values))
+    given = values[known]
+    # Objects of several types cannot be sorted.
+    of_rows = np.arange(len(given))
+    if values.dtype != object:
+        given, of_rows = np.unique(given, return_inverse=True)
+    codes = np.array([places.get(_name(value, label.categories), -2) for value in given], dtype=np.int64)
+    found = np.full(len(values), -1, dtype=np.int64)
+    found[known] = codes[of_rows]
+    wrong = np.flatnonzero(found == -2)
+    if len(wrong):
+        raise UnknownCategoryError(
+            f"row {wrong[0]}, counted from 0: label `{label.name}` has no category `{values[wrong[0]]}`, "
+            f"expected {_expected(label)}"
+        )
     return found
 
 
@@ -74,7 +79,7 @@ def _name(value: Any, categories: list[str]) -> str:
     """The spelling of a truth: of numbers without a decimal point, of booleans as 0 or 1."""
     if isinstance(value, (bool, np.bool_)):
         return str(value) if str(value) in categories else str(int(value))
-    if isinstance(value, (float, np.floating)) and value == int(value):
+    if isinstance(value, (float, np.floating)) and value.is_integer():
         return str(value) if str(value) in categories else str(int(value))
     return str(value)
 

@@ -147,7 +147,7 @@ def test_truths_that_are_numerals_are_names_of_categories() -> None:
         model.evaluate(beliefs, {"digit": [3, 0]})
 
 
-@pytest.mark.parametrize("wrong", [2, 7, "maybe", 0.5, -2])
+@pytest.mark.parametrize("wrong", [2, 7, "maybe", 0.5, -2, np.inf])
 def test_truths_out_of_range_panicked(wrong: object) -> None:
     model = Model.parse("label sky: clear, dark\nlabel rain")
     beliefs = {"rain": [0.5, 0.5]}
@@ -552,6 +552,8 @@ def test_priors_of_yes_no_labels_name_their_categories() -> None:
         model = Model.builder().label("rain", prior=prior).build()
         assert model.labels[0].prior == [0.9, 0.1] and "prior 0.1" in model.text
         assert model.edit().prior("rain", prior).build() == model
+    label = model.labels[0]
+    assert Model.builder().label(label.name, label.categories, prior=0.1).build() == model
     other = Model.builder().label("sky", ["clear", "dark"], prior={"dark": 0.2, "clear": 0.8}).build()
     assert other == Model.builder().label("sky", ["clear", "dark"], prior=[0.8, 0.2]).build()
     for wrong, message in (

@@ -493,6 +493,10 @@ impl ModelBuilder {
         latent: bool,
     ) -> PyResult<Bound<'a, Self>> {
         let mut label = match categories {
+            // The order of `Label.categories`.
+            Some(categories) if categories == [prsl::model::NO, prsl::model::YES] => {
+                prsl::Label::binary(name)
+            }
             Some(categories) => prsl::Label::new(name, categories),
             None => prsl::Label::binary(name),
         };
