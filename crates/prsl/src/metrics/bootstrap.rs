@@ -12,7 +12,7 @@ use super::{CALIBRATION_BINS, Metric, N_METRICS, reliability};
 pub struct Bootstrap {
     /// The number of replicates.
     pub replicates: usize,
-    /// The coverage: the share of replicates whose scores lie in the interval.
+    /// The coverage: the share of replicates whose scores lie in the interval, before it is shifted to the score.
     pub confidence: f64,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -46,30 +46,64 @@ pub(super) type Lanes = [f64; LANES];
 type Values = [[Option<f64>; N_METRICS]; LANES];
 
 pub(super) fn intervals(evaluation: &Evaluation, settings: &Bootstrap) -> Intervals {
-    let orders = Orders::new(evaluation);
-    let blocks = settings.replicates.div_ceil(LANES);
-    let block = |block: usize| {
-        let weights = draw(evaluation.rows.len(), settings.seed, block as u64);
-        values(evaluation, &orders, &weights)
+    let replicates = replicates(evaluation, settings);
+    let scores = evaluation.scores();
+    let one = |metric: Metric| {
+        let values = replicates.iter().filter_map(|values| values[metric as usize]).collect();
+        let [low, high] = interval(values, scores.get(metric)?, settings.confidence)?;
+        let [least, most] = metric.range();
+        Some([low.max(least), high.min(most)])
     };
-    let replicates: Vec<Values> = (0..blocks).into_par_iter().map(block).collect();
-    let replicates = &replicates.as_flattened()[..settings.replicates];
-    let outside = (1.0 - settings.confidence) / 2.0;
-    let interval = |metric: Metric| {
-        let mut values: Vec<f64> = replicates.iter().filter_map(|values| values[metric as usize]).collect();
-        values.sort_by(f64::total_cmp);
-        Some([quantile(&values, outside)?, quantile(&values, 1.0 - outside)?])
-    };
-    Intervals { values: Metric::ALL.map(interval) }
+    Intervals { values: Metric::ALL.map(one) }
 }
 
-/// How often each row is drawn in each sample of a block.
-fn draw(n_rows: usize, seed: u64, block: u64) -> Vec<Lanes> {
+/// Number of rows of the resamples for the calibration error, as a power of the number of rows.
+///
+/// The error is a sum of absolute values, most of them near 0. There the usual bootstrap overestimates the variance: the
+/// differences in a resample vary by chance around differences that are there by chance already. In smaller resamples the
+/// former outweigh the latter (the "m out of n" bootstrap; Bickel, Götze and van Zwet, 1997).
+const FEW: f64 = 2.0 / 3.0;
+
+/// All scores of every resample. Calibration errors are scaled, because they are those of fewer rows: they vary as much as
+/// those of all rows, but have another mean.
+pub(super) fn replicates(evaluation: &Evaluation, settings: &Bootstrap) -> Vec<[Option<f64>; N_METRICS]> {
+    let orders = Orders::new(evaluation);
+    let blocks = settings.replicates.div_ceil(LANES);
+    let n = evaluation.rows.len();
+    let few = (n as f64).powf(FEW).ceil();
+    let scale = (few / n.max(1) as f64).sqrt();
+    let block = |block: usize| {
+        let weights = draw(n, n, settings.seed, 2 * block as u64);
+        let mut values = values(evaluation, &orders, &weights);
+        let weights = draw(n, few as usize, settings.seed, 2 * block as u64 + 1);
+        for (values, error) in values.iter_mut().zip(calibration_errors(evaluation, &weights)) {
+            values[Metric::ExpectedCalibrationError as usize] = error.map(|error| scale * error);
+        }
+        values
+    };
+    let blocks: Vec<Values> = (0..blocks).into_par_iter().map(block).collect();
+    blocks.as_flattened()[..settings.replicates].to_vec()
+}
+
+/// The interval of a score from those of the resamples: their quantiles, shifted so that their mean is the score.
+///
+/// Without the shift, the interval of the calibration error would lie above it: resampled rows repeat some rows, and so
+/// seem to be calibrated worse.
+pub(super) fn interval(mut values: Vec<f64>, score: f64, confidence: f64) -> Option<[f64; 2]> {
+    values.sort_by(f64::total_cmp);
+    let outside = (1.0 - confidence) / 2.0;
+    let shift = score - mean(values.iter().copied())?;
+    let [low, high] = [quantile(&values, outside)? + shift, quantile(&values, 1.0 - outside)? + shift];
+    Some([low.min(score), high.max(score)])
+}
+
+/// How often each row is drawn in each sample of a block, with `n_drawn` draws.
+fn draw(n_rows: usize, n_drawn: usize, seed: u64, block: u64) -> Vec<Lanes> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(block);
     let mut weights = vec![[0.0; LANES]; n_rows];
     for lane in 0..LANES {
-        for _ in 0..n_rows {
+        for _ in 0..n_drawn {
             weights[rng.random_range(0..n_rows)][lane] += 1.0;
         }
     }
@@ -240,13 +274,13 @@ mod tests {
 
     #[test]
     fn samples_are_as_large_as_what_they_are_drawn_from() {
-        let weights = draw(100, 7, 3);
+        let weights = draw(100, 100, 7, 3);
         for lane in 0..LANES {
             assert_eq!(weights.iter().map(|weights| weights[lane]).sum::<f64>(), 100.0);
         }
-        assert_eq!(weights, draw(100, 7, 3));
-        assert_ne!(weights, draw(100, 7, 4));
-        assert_ne!(weights, draw(100, 8, 3));
-        assert!(draw(0, 7, 3).is_empty());
+        assert_eq!(weights, draw(100, 100, 7, 3));
+        assert_ne!(weights, draw(100, 100, 7, 4));
+        assert_ne!(weights, draw(100, 100, 8, 3));
+        assert!(draw(0, 0, 7, 3).is_empty());
     }
 }

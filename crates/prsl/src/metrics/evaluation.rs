@@ -66,6 +66,8 @@ pub struct Evaluation {
 /// The contribution of a row.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
+    /// Its position among all rows.
+    pub(super) number: usize,
     pub(super) best_is_right: Option<bool>,
     pub(super) labels_are_right: bool,
     pub(super) n_known: usize,
@@ -79,6 +81,8 @@ pub(super) struct Row {
 pub(super) struct Cell {
     pub(super) truth: Option<u32>,
     pub(super) predicted: Option<u32>,
+    /// ln P(truth), 0 if it is unknown.
+    pub(super) log_likelihood: f64,
 }
 
 impl Evaluation {
@@ -152,6 +156,15 @@ impl Evaluation {
         bootstrap::intervals(self, settings)
     }
 
+    pub(super) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The number of rows, those without a known truth included.
+    pub(super) fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
     /// The number of labels.
     pub(super) fn n_labels(&self) -> usize {
         self.model.labels().len()
@@ -171,7 +184,10 @@ impl Evaluation {
         if truth.n_known() == 0 {
             return;
         }
-        let cells = self.row_cells(marginals, truth);
+        let mut cells = self.row_cells(marginals, truth);
+        for (cell, log_likelihood) in cells.iter_mut().zip(&log_likelihoods) {
+            cell.log_likelihood = log_likelihood.map_or(0.0, scored);
+        }
         let is_right = |best: &MostProbable| {
             let found = best.assignment.indices();
             truth.known().all(|(label, c)| found.get(label.index()) == Some(&c.index()))
@@ -180,12 +196,13 @@ impl Evaluation {
         let n_right =
             cells.iter().filter(|cell| cell.truth.is_some() && cell.truth == cell.predicted).count();
         self.rows.push(Row {
+            number: self.n_rows - 1,
             best_is_right: predictions.best.map(|best| best[row].as_ref().is_some_and(is_right)),
             labels_are_right: n_right == n_known,
             n_known,
             n_wrong: n_known - n_right,
             joint: joint.map(scored),
-            labels: log_likelihoods.into_iter().flatten().map(scored).sum(),
+            labels: cells.iter().map(|cell| cell.log_likelihood).sum(),
         });
         self.cells.extend(cells);
         self.add_probabilities(marginals, truth);
@@ -197,7 +214,7 @@ impl Evaluation {
             let block = self.model.block(label);
             let predicted = marginals.map(|marginals| block.start + most_probable(&marginals[block.clone()]));
             let truth = Some(place(&self.model, (label, category)) as u32);
-            Cell { truth, predicted: predicted.map(|place| place as u32) }
+            Cell { truth, predicted: predicted.map(|place| place as u32), log_likelihood: 0.0 }
         };
         self.model.label_ids().zip(truth.categories()).map(cell).collect()
     }

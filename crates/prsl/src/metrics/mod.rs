@@ -19,8 +19,11 @@
 //! undefined.
 //!
 //! **Calibration.** Each class has 15 bins of equal width. Its error is the mean over its known cells of
-//! |mean probability − frequency| of the cell's bin. The score is the mean over classes with known cells. Resampled
-//! rows tend to be calibrated worse than the original rows, so the interval of this score tends to lie above it.
+//! |mean probability − frequency| of the cell's bin. The score is the mean over classes with known cells. On few rows it
+//! is larger than on many, because frequencies differ from probabilities by chance.
+//!
+//! **Intervals** are bootstrap intervals: quantiles of the scores of resampled rows, shifted so that the mean of these
+//! scores is the score itself. So an interval tells how the score varies between samples of this size.
 //!
 //! **Probability 0.** A truth of probability 0 scores ln 1e-300 instead of −∞, and is counted in
 //! [`Scores::impossible`]. Finite values are not clipped. A row in which rules and beliefs contradict each other has
@@ -31,13 +34,17 @@
 //! Bethe values is not a log probability, and must not be compared with exact ones.
 
 mod bootstrap;
+mod comparison;
 mod evaluation;
+mod labels;
 mod likelihood;
 mod reliability;
 mod rules;
 
 pub use bootstrap::{Bootstrap, Intervals};
+pub use comparison::{Comparison, Difference, RowDifference};
 pub use evaluation::{Evaluation, Predictions};
+pub use labels::{ClassScores, LabelScores};
 pub use likelihood::{joint_log_likelihoods, label_log_likelihoods};
 pub use reliability::{Reliability, ReliabilityBin};
 pub use rules::{Average, RuleEffects};
@@ -135,6 +142,17 @@ impl Metric {
             Metric::MicroF1 => "micro_f1",
             Metric::MacroF1 => "macro_f1",
             Metric::ExpectedCalibrationError => "expected_calibration_error",
+        }
+    }
+
+    /// The smallest and the largest possible score.
+    pub(crate) fn range(self) -> [f64; 2] {
+        match self {
+            Metric::MeanJointLogLikelihood
+            | Metric::MedianJointLogLikelihood
+            | Metric::MeanLabelLogLikelihood
+            | Metric::MedianLabelLogLikelihood => [f64::NEG_INFINITY, 0.0],
+            _ => [0.0, 1.0],
         }
     }
 

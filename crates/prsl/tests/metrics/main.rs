@@ -1,9 +1,11 @@
 //! Scores agree with their definitions, implemented again as sums over all assignments.
 
+mod coverage;
 mod definitions;
 mod errors;
 mod evaluations;
 mod examples;
+mod labels;
 
 use prsl::infer::{Enumeration, RankedAssignments};
 use prsl::metrics::{Evaluation, Predictions};

@@ -1,0 +1,92 @@
+//! Two models on the same rows.
+
+use super::bootstrap::{self, Bootstrap};
+use super::evaluation::{Evaluation, Row};
+use super::{Metric, N_METRICS, check_count};
+use crate::belief::check_same_labels;
+use crate::error::Result;
+
+/// Paired differences between two models' scores: those of the second less those of the first.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// Every row with a known truth, the largest difference first.
+    pub rows: Vec<RowDifference>,
+    values: [Option<Difference>; N_METRICS],
+}
+
+/// The difference of one score, with its bootstrap interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The second score less the first.
+    pub difference: f64,
+    /// Lower and upper end. Both models are scored on the same resampled rows.
+    pub interval: [f64; 2],
+}
+
+/// The log-likelihood of one row's known truths by both models: that of all labels together, or the sum over labels if a model
+/// has none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct RowDifference {
+    /// The row, counted from 0, rows without a known truth included.
+    pub row: usize,
+    /// By both models.
+    pub log_likelihoods: [f64; 2],
+}
+
+impl RowDifference {
+    /// The second log-likelihood less the first.
+    pub fn difference(&self) -> f64 {
+        self.log_likelihoods[1] - self.log_likelihoods[0]
+    }
+}
+
+impl Comparison {
+    /// The difference of a score; `None` if a model does not have it.
+    pub fn get(&self, metric: Metric) -> Option<Difference> {
+        self.values[metric as usize]
+    }
+}
+
+impl Evaluation {
+    /// Compares another model's predictions of the same rows with these. Returns an error if the models have different labels,
+    /// or if the number of rows differs.
+    ///
+    /// ```
+    /// use prsl::metrics::{Bootstrap, Evaluation, Metric};
+    /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet\nrule 0.95: wet <- rain")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// rows.push_evidence(&Evidence::new().belief("weather", [0.1, 0.9]).belief("ground", [0.7, 0.3]))?;
+    /// let truths = [Truth::from_indices([Some(1), Some(1)])]; // rain and wet
+    /// let alone = Evaluation::of(&model.without_rules()?, &rows, &truths)?;
+    /// let compared = alone.compare(&Evaluation::of(&model, &rows, &truths)?, &Bootstrap::default())?;
+    /// assert_eq!(compared.get(Metric::JointAccuracy).unwrap().difference, 1.0);
+    /// assert_eq!(compared.rows[0].row, 0);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn compare(&self, other: &Evaluation, settings: &Bootstrap) -> Result<Comparison> {
+        // Calibrators may differ.
+        check_same_labels(&other.model().without_calibrators(), &self.model().without_calibrators())?;
+        check_count("rows of the other evaluation", other.n_rows(), self.n_rows())?;
+        check_count("known rows of the other evaluation", other.rows.len(), self.rows.len())?;
+        let [first, second] = [self, other].map(|evaluation| bootstrap::replicates(evaluation, settings));
+        let [a, b] = [self.scores(), other.scores()];
+        let difference = |metric: Metric| {
+            let difference = b.get(metric)? - a.get(metric)?;
+            let at = metric as usize;
+            let pairs = first.iter().zip(&second).filter_map(|(a, b)| Some(b[at]? - a[at]?));
+            let interval = bootstrap::interval(pairs.collect(), difference, settings.confidence)?;
+            Some(Difference { difference, interval })
+        };
+        let has_joint = self.rows.iter().chain(&other.rows).all(|row| row.joint.is_some());
+        let value = |row: &Row| row.joint.filter(|_| has_joint).unwrap_or(row.labels);
+        let row = |(a, b): (&Row, &Row)| RowDifference { row: a.number, log_likelihoods: [a, b].map(value) };
+        let mut rows: Vec<RowDifference> = self.rows.iter().zip(&other.rows).map(row).collect();
+        rows.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()).then(a.row.cmp(&b.row)));
+        Ok(Comparison { rows, values: Metric::ALL.map(difference) })
+    }
+}

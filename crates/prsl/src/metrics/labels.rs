@@ -1,0 +1,129 @@
+//! Scores of each label by itself.
+
+use super::evaluation::Evaluation;
+use crate::label::LabelId;
+
+/// The scores of one label over the rows in which its truth is known.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LabelScores {
+    /// The label.
+    pub label: LabelId,
+    /// Number of rows in which its truth is known.
+    pub known: usize,
+    /// Share of them in which the most probable category is right; `None` without any.
+    pub accuracy: Option<f64>,
+    /// The mean of −ln P(truth); a probability of 0 counts as 1e-300.
+    pub log_loss: Option<f64>,
+    /// Yes for a yes/no label, else every category against all others.
+    pub classes: Vec<ClassScores>,
+}
+
+/// The scores of one class: a category against all others.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ClassScores {
+    /// The category.
+    pub category: String,
+    /// Number of rows in which it is true.
+    pub positives: usize,
+    /// 2 hits / (predicted + true); `None` if it is neither predicted nor true.
+    pub f1: Option<f64>,
+    /// The probability that a row in which it is true gets a higher posterior than one in which it is not, ties counted as
+    /// one half; `None` if there are no such rows. Impossible rows have no posterior and do not count.
+    pub auc: Option<f64>,
+    /// Share of the rows in which it is true that predict it.
+    pub sensitivity: Option<f64>,
+    /// Share of the rows in which it is not true that do not predict it. An impossible row predicts nothing, and counts as
+    /// wrong.
+    pub specificity: Option<f64>,
+}
+
+impl Evaluation {
+    /// The scores of each label by itself.
+    ///
+    /// ```
+    /// use prsl::metrics::Evaluation;
+    /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
+    ///
+    /// let model = Model::parse("label fire")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// for belief in [0.9, 0.6, 0.7, 0.2] {
+    ///     rows.push_evidence(&Evidence::new().belief("fire", [belief]))?;
+    /// }
+    /// let truths = [0, 0, 1, 1].map(|truth| Truth::from_indices([Some(truth)])); // fire in the first two rows
+    /// let fire = &Evaluation::of(&model, &rows, &truths)?.label_scores()[0];
+    /// assert_eq!(fire.accuracy, Some(0.75));
+    /// assert_eq!(fire.classes[0].auc, Some(0.75)); // 0.6 is below 0.7
+    /// assert_eq!((fire.classes[0].sensitivity, fire.classes[0].specificity), (Some(1.0), Some(0.5)));
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn label_scores(&self) -> Vec<LabelScores> {
+        let n_labels = self.n_labels();
+        let cells = |label: usize| {
+            let cells = self.cells.chunks_exact(n_labels.max(1)).map(move |row| row[label]);
+            cells.filter(|cell| cell.truth.is_some())
+        };
+        let label = |id: LabelId| {
+            let known = cells(id.index()).count();
+            let right = cells(id.index()).filter(|cell| cell.truth == cell.predicted).count();
+            let loss: f64 = cells(id.index()).map(|cell| -cell.log_likelihood).sum();
+            let classes = self.model().block(id).enumerate().filter_map(|(category, place)| {
+                let name = self.model().label(id).categories()[category].clone();
+                Some(self.class_scores(id.index(), place as u32, self.class_of[place]?, name))
+            });
+            LabelScores {
+                label: id,
+                known,
+                accuracy: share(right, known),
+                log_loss: (known > 0).then(|| loss / known as f64),
+                classes: classes.collect(),
+            }
+        };
+        self.model().label_ids().map(label).collect()
+    }
+
+    fn class_scores(&self, label: usize, place: u32, class: usize, category: String) -> ClassScores {
+        // Rows in which the class is true and not true: how many there are, and how many predict it.
+        let (mut counts, mut predicted, mut silent) = ([0, 0], [0, 0], 0);
+        let mut ranked = Vec::new();
+        for (row, cells) in self.cells.chunks_exact(self.n_labels()).enumerate() {
+            let Some(truth) = cells[label].truth else { continue };
+            let kind = usize::from(truth != place);
+            counts[kind] += 1;
+            predicted[kind] += usize::from(cells[label].predicted == Some(place));
+            silent += usize::from(kind == 1 && cells[label].predicted.is_none());
+            let probability = self.probabilities[row * self.n_classes + class];
+            if !probability.is_nan() {
+                ranked.push((probability, kind == 0));
+            }
+        }
+        let [positives, negatives] = counts;
+        ClassScores {
+            category,
+            positives,
+            f1: share(2 * predicted[0], predicted[0] + predicted[1] + positives),
+            auc: auc(&mut ranked),
+            sensitivity: share(predicted[0], positives),
+            specificity: share(negatives - predicted[1] - silent, negatives),
+        }
+    }
+}
+
+fn share(part: usize, all: usize) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
+}
+
+/// The area under the receiver operating characteristic, by ranks.
+fn auc(ranked: &mut [(f64, bool)]) -> Option<f64> {
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut negatives, mut wins) = (0, 0.0);
+    for tied in ranked.chunk_by(|a, b| a.0 == b.0) {
+        let positive = tied.iter().filter(|(_, is_true)| *is_true).count();
+        let negative = tied.len() - positive;
+        wins += positive as f64 * (negatives as f64 + negative as f64 / 2.0);
+        negatives += negative;
+    }
+    let pairs = (ranked.len() - negatives) * negatives;
+    (pairs > 0).then(|| wins / pairs as f64)
+}
