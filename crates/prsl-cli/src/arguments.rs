@@ -12,8 +12,8 @@ use prsl_data::{BeliefOptions, BeliefReader, RowColumns, TableReader, TruthOptio
 
 use crate::memory::Memory;
 use crate::{
-    calibrate, check, completions, demo, evaluate, explain, export, fmt, learn, plot, predict, schema,
-    simulate, style,
+    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, learn, plot, predict,
+    schema, simulate, style,
 };
 
 const EXAMPLES: &str = "\
@@ -48,6 +48,7 @@ enum Command {
     Predict(predict::Arguments),
     Explain(explain::Arguments),
     Evaluate(evaluate::Arguments),
+    Compare(compare::Arguments),
     Calibrate(calibrate::Arguments),
     Learn(Box<learn::Arguments>),
     Plot(plot::Arguments),
@@ -67,6 +68,7 @@ impl Arguments {
             Command::Predict(arguments) => arguments.run(),
             Command::Explain(arguments) => arguments.run(),
             Command::Evaluate(arguments) => arguments.run(),
+            Command::Compare(arguments) => arguments.run(),
             Command::Calibrate(arguments) => arguments.run(),
             Command::Learn(arguments) => arguments.run(),
             Command::Plot(arguments) => arguments.run(),

@@ -1,17 +1,19 @@
 //! `prsl calibrate`: fits calibrators to known truths.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
 use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
-use prsl::{BeliefMatrix, Label, LabelId, Model, Truth};
+use prsl::learn::{Calibrated, Examples};
+use prsl::metrics::LabelScores;
+use prsl::{BeliefMatrix, Error, Label, LabelId, Model, Truth};
 use prsl_data::RowColumns;
 use unicode_width::UnicodeWidthStr;
 
-use crate::arguments::TableOptions;
+use crate::arguments::{MemoryLimit, TableOptions};
+use crate::evaluate::Scorer;
 use crate::labeled::{self, Rows};
 use crate::model::ModelFile;
 use crate::output;
@@ -24,18 +26,23 @@ use crate::style::{self, styled};
 Examples:
   prsl calibrate warehouse.prsl beliefs.csv truth.csv -o calibrated.prsl
   prsl calibrate warehouse.prsl beliefs.csv truth.csv --method platt --labels feet,alarm -o calibrated.prsl
+  prsl calibrate warehouse.prsl beliefs.csv truth.csv --alone --method isotonic -o calibrated.prsl
   prsl calibrate warehouse.json beliefs.parquet truth.parquet -o calibrated.json
 
 TRUTH has a column for each label, in any order, with the names of categories (for yes/no labels also 1 and 0, \
 true and false), and a row for each row of BELIEFS. Use rows that the classifiers were not trained on.
 
-Each label is fitted separately, to the rows with a belief of its classifier and a known truth. Fits use raw beliefs: existing \
-calibrators of the model do not apply, and those of the fitted labels are replaced. `auto` selects for each label the kind \
-with the smallest log loss in 5-fold cross-validation, or none. `platt` is for labels \
-of two categories; others get `dirichlet` instead.
+If the model has rules, all calibrators are fitted together beside them, so that the model as a whole explains the truths best. \
+A rule shifts the beliefs about its labels, so a calibrator that is right by itself may be wrong beside the rule. `auto` is then \
+`platt` for two categories, and a slope with a bias per category for more. `isotonic` and `confusion` are always fitted \
+alone, and so are all calibrators with `--alone`, without rules, or if exact inference is too costly.
 
-The table shows the mean log loss and the expected calibration error (15 bins) of raw and calibrated beliefs, on the rows used \
-for fitting. A truth of probability 0 counts as 1e-300.
+Alone, each label is fitted to the rows with a belief of its classifier and a known truth, and `auto` selects the kind with the \
+smallest log loss in 5-fold cross-validation, or none. Fits use raw beliefs: existing calibrators of the fitted labels are \
+replaced. `platt` is for labels of two categories; others get `dirichlet` instead.
+
+The table shows the mean log loss of each label, before and after, on the rows used for fitting: that of the posterior beside \
+rules, and that of the belief alone, there with the expected calibration error (15 bins). A truth of probability 0 counts as 1e-300.
 
 The model is written as text, or as JSON if the name of the output ends in .json. Comments of a model text are lost.")]
 pub struct Arguments {
@@ -54,8 +61,13 @@ pub struct Arguments {
     /// Only these labels, separated by commas; the others keep their calibrators [default: all]
     #[arg(long, value_name = "LABELS", value_delimiter = ',')]
     labels: Vec<String>,
+    /// Fit each label by itself, as if there were no rules
+    #[arg(long)]
+    alone: bool,
     #[command(flatten)]
     tables: TableOptions,
+    #[command(flatten)]
+    memory: MemoryLimit,
 }
 
 /// The kind of calibrator.
@@ -109,13 +121,79 @@ impl Arguments {
         let labels = self.chosen(model)?;
         let Rows { beliefs: rows, truths, .. } =
             labeled::read_raw(model, [&self.beliefs, &self.truth], &self.tables, RowColumns::default())?;
-        let mut fits = Vec::new();
-        for label in labels {
-            fits.extend(self.fit(model, label, &rows, &truths)?);
-        }
-        output::write(&text(&with_calibrators(model, &fits)?, &self.output), Some(&self.output))?;
-        output::print_beside(&self.output, &report(&fits, &self.output)?)?;
+        let (calibrated, report) = match self.beside_rules(model, &labels, &rows, &truths)? {
+            Some(fitted) => fitted,
+            None => self.fit_alone(model, &labels, &rows, &truths)?,
+        };
+        output::write(&text(&calibrated, &self.output), Some(&self.output))?;
+        output::print_beside(&self.output, &report)?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn fit_alone(
+        &self,
+        model: &Model,
+        labels: &[LabelId],
+        rows: &BeliefMatrix,
+        truths: &[Truth],
+    ) -> Result<(Model, String)> {
+        let mut fits = Vec::new();
+        for &label in labels {
+            fits.extend(self.fit(model, label, rows, truths)?);
+        }
+        Ok((with_calibrators(model, &fits)?, report(&fits, &self.output)?))
+    }
+
+    /// Fits all labels together; `None` if they are to be fitted alone, after a note why.
+    fn beside_rules(
+        &self,
+        model: &Model,
+        labels: &[LabelId],
+        rows: &BeliefMatrix,
+        truths: &[Truth],
+    ) -> Result<Option<(Model, String)>> {
+        if self.alone || model.rules().is_empty() {
+            return Ok(None);
+        }
+        let method = CalibrationMethod::from(self.method);
+        if matches!(method, CalibrationMethod::Isotonic | CalibrationMethod::Confusion) {
+            tell(
+                style::NOTE,
+                "note",
+                &format!("`{method}` is fitted to each label by itself, as if there were no rules"),
+            );
+            return Ok(None);
+        }
+        for &label in labels {
+            warn(model.label(label), &CalibrationData::of_label(rows, label, truths, None)?.counts());
+        }
+        let limits = self.memory.limits();
+        let examples = Examples::new(rows.clone(), truths.to_vec())?;
+        let fitted = match examples.calibrated_beside_rules(model, method, labels, limits) {
+            Err(refused @ Error::TooCostly { .. }) => {
+                let why = format!("each label is fitted by itself, as if there were no rules: {refused}");
+                tell(style::NOTE, "note", &why);
+                return Ok(None);
+            }
+            fitted => fitted?,
+        };
+        if !model.typical().is_empty() {
+            tell(style::NOTE, "note", "typical combinations were ignored while the calibrators were fitted");
+        }
+        if fitted.n_impossible > 0 {
+            let excluded = counted(fitted.n_impossible as u64, "row");
+            tell(
+                style::WARNING,
+                "warning",
+                &format!("the rules exclude the truths of {excluded}, which were left out"),
+            );
+        }
+        let raw = model.without_calibrators();
+        let before = Scorer::score(&raw, rows, truths, limits)?.label_scores();
+        let calibrated = rows.calibrated_by(&fitted.model)?;
+        let after = Scorer::score(&fitted.model, &calibrated, truths, limits)?.label_scores();
+        let report = report_beside_rules(&fitted, &[before, after], labels, &self.output);
+        Ok(Some((fitted.model, report)))
     }
 
     /// The labels to be fitted.
@@ -201,18 +279,51 @@ fn report(fits: &[Fit], file: &Path) -> Result<String> {
         text = aligned(&lines) + "\n";
     }
     let n_calibrated = fits.iter().filter(|fit| fit.calibrator != Calibrator::Identity).count();
-    let labels = format!("{n_calibrated} of {} label{}", fits.len(), if fits.len() == 1 { "" } else { "s" });
-    let wrote = styled(style::GOOD, "wrote");
-    writeln!(text, "{wrote} {}: {labels} calibrated", output::name(file))?;
-    Ok(text)
+    Ok(text + &wrote(n_calibrated, fits.len(), file))
+}
+
+fn wrote(n_calibrated: usize, n_labels: usize, file: &Path) -> String {
+    let labels = format!("{n_calibrated} of {}", counted(n_labels as u64, "label"));
+    format!("{} {}: {labels} calibrated\n", styled(style::GOOD, "wrote"), output::name(file))
+}
+
+/// The scores of the model with its rules, before and after.
+fn report_beside_rules(
+    fitted: &Calibrated,
+    scores: &[Vec<LabelScores>; 2],
+    labels: &[LabelId],
+    file: &Path,
+) -> String {
+    let header = ["label", "calibrator", "rows", "log loss", ""].map(str::to_owned);
+    let line = |&label: &LabelId| {
+        let [before, after] = scores.each_ref().map(|scores| &scores[label.index()]);
+        let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
+        let loss = format!("{} -> {}", number(before.log_loss), number(after.log_loss));
+        let kind = kind(fitted.model.calibrator(label)).to_owned();
+        [fitted.model.label(label).name().to_owned(), kind, grouped(after.known as u64), loss, String::new()]
+    };
+    let lines: Vec<_> = std::iter::once(header).chain(labels.iter().map(line)).collect();
+    let [before, after] = fitted.log_likelihood;
+    let is_calibrated = |label: &&LabelId| *fitted.model.calibrator(**label) != Calibrator::Identity;
+    let n_calibrated = labels.iter().filter(is_calibrated).count();
+    format!(
+        "{}\nfitted together beside {}: joint log-likelihood {before:.4} -> {after:.4}\n{}",
+        aligned(&lines),
+        counted(fitted.model.rules().len() as u64, "rule"),
+        wrote(n_calibrated, labels.len(), file)
+    )
+}
+
+fn kind(calibrator: &Calibrator) -> &'static str {
+    match calibrator {
+        Calibrator::Identity => "none",
+        calibrator => calibrator.kind(),
+    }
 }
 
 fn cells(fit: &Fit) -> [String; 5] {
     let change = |[before, after]: [f64; 2]| format!("{before:.4} -> {after:.4}");
-    let kind = match &fit.calibrator {
-        Calibrator::Identity => "none",
-        calibrator => calibrator.kind(),
-    };
+    let kind = kind(&fit.calibrator);
     let n_rows = grouped(fit.n_rows as u64);
     [fit.label.clone(), kind.to_owned(), n_rows, change(fit.log_loss), change(fit.calibration_error)]
 }

@@ -3,6 +3,7 @@
 mod arguments;
 mod calibrate;
 mod check;
+mod compare;
 mod completions;
 mod demo;
 mod evaluate;

@@ -10,7 +10,7 @@ use prsl::Model;
 use prsl::infer::EngineSettings;
 
 use crate::arguments::{MemoryLimit, Question, TableOptions, usage};
-use crate::evaluate::Comparison;
+use crate::evaluate::Parts;
 use crate::figures::{self, Effects, INFLUENCE_ROWS};
 use crate::model::ModelFile;
 use crate::predict::EngineKind;
@@ -121,9 +121,9 @@ impl Arguments {
 
     fn reliability(&self, model: &Model, question: &Question, truth: &Path) -> Result<String> {
         let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
-        let mut comparison = Comparison::compile(model, self.engine, &settings)?;
-        comparison.read(labeled::open(model, question, truth)?, |_, _| Ok(()))?;
-        Ok(figures::reliability(&comparison.evaluations()))
+        let mut parts = Parts::compile(model, self.engine, &settings)?;
+        parts.read(labeled::open(&model.without_calibrators(), question, truth)?, |_, _| Ok(()))?;
+        Ok(figures::reliability(&parts.titled()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Color, Style};
 use clap::builder::Styles;
+use unicode_width::UnicodeWidthStr;
 
 const fn color(color: AnsiColor) -> Style {
     Style::new().fg_color(Some(Color::Ansi(color)))
@@ -33,6 +34,11 @@ pub const HELP: Styles = Styles::styled()
 /// The text in a style.
 pub fn styled(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
+}
+
+/// Number of columns of a text, colors aside.
+pub fn width(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().width()
 }
 
 /// Diagnostics and findings rendered by the library, in color.

@@ -63,7 +63,7 @@ pub(super) fn cross_validation(validated: &Validated) -> String {
 pub(super) fn scores(outcome: &Outcome<'_>) -> String {
     let bootstrap = Bootstrap::default();
     let evaluations = &outcome.evaluations;
-    let scored: Vec<Scored> = evaluations.iter().map(|(_, it)| Scored::new(it, &bootstrap)).collect();
+    let scored: Vec<Scored> = evaluations.iter().map(|(_, it)| Scored::new(it, Some(&bootstrap))).collect();
     let names: Vec<&str> = [""].into_iter().chain(evaluations.iter().map(|(name, _)| *name)).collect();
     let row = |metric: Metric| {
         let score = |place: usize| score_cell(&scored, place, metric);

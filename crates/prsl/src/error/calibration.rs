@@ -45,6 +45,14 @@ pub enum CalibrationProblem {
         /// How many it has.
         n: usize,
     },
+    /// A method that cannot be fitted beside rules.
+    #[error(
+        "`{method}` cannot be fitted beside rules; fit it alone, or use `platt`, `temperature` or `dirichlet`"
+    )]
+    AloneOnly {
+        /// Its name.
+        method: &'static str,
+    },
     /// A map without points.
     #[error("map {category} has no points, expected at least one such as 0.5:0.3")]
     NoPoints {

@@ -59,6 +59,7 @@ fn one_of_each() -> Vec<Error> {
         Error::NothingToSimulate { n_rules: 3 },
         Error::Calibrator { label: text(), problem: CalibrationProblem::TwoCategories { n: 3 } },
         Error::Calibration(CalibrationProblem::Rows { what: "truths", given: 3, wanted: 4 }),
+        Error::Calibration(CalibrationProblem::AloneOnly { method: "isotonic" }),
         Error::TooCostly {
             what: "exact inference".to_owned(),
             needed: "2.3 GiB for tables of 1.5e8 entries".to_owned(),

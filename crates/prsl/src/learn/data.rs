@@ -22,6 +22,30 @@ pub(crate) enum Calibration {
     Scaled(usize),
     /// ln π(m) = bias(m), up to normalization, for a label without a classifier. The biases start here.
     Biased(usize),
+    /// ln π(m) = slope · ln b(m), up to normalization. The slope, the inverse of a temperature, is here.
+    Tempered(usize),
+    /// ln π(m) = Σₖ w(m, k) ln b(k) + bias(m), up to normalization. The weights start here, row by row, then the biases.
+    Mixed(usize),
+}
+
+/// Which parameters the calibrator of a label has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fitted {
+    /// None.
+    No,
+    /// Slope and intercept of two categories, slope and biases of more, biases of a label without a classifier.
+    Usual,
+    /// A temperature.
+    Temperature,
+    /// A matrix and biases.
+    Dirichlet,
+}
+
+impl Fitted {
+    /// The usual parameters if a label is to be fitted.
+    pub(crate) fn usual_if(is_fitted: bool) -> Self {
+        if is_fitted { Self::Usual } else { Self::No }
+    }
 }
 
 impl Calibration {
@@ -32,6 +56,16 @@ impl Calibration {
             Self::Platt(_) => 2,
             Self::Scaled(_) => 1 + n_categories,
             Self::Biased(_) => n_categories,
+            Self::Tempered(_) => 1,
+            Self::Mixed(_) => n_categories * (n_categories + 1),
+        }
+    }
+
+    /// The place of the slope, if there is one.
+    pub(crate) fn slope(self) -> Option<usize> {
+        match self {
+            Self::Platt(at) | Self::Scaled(at) | Self::Tempered(at) => Some(at),
+            Self::Given | Self::Biased(_) | Self::Mixed(_) => None,
         }
     }
 }
@@ -67,17 +101,19 @@ pub(crate) struct Data {
 const UNKNOWN: u16 = u16::MAX;
 
 impl Data {
-    /// Rows for a model. Labels in `free` are calibrated by parameters; the others by the model's calibrators.
-    pub(crate) fn new(model: &Model, rows: &Examples, free: &[bool]) -> Result<Self> {
+    /// Rows for a model. Some labels are calibrated by parameters, the others by the model's calibrators.
+    pub(crate) fn new(model: &Model, rows: &Examples, fitted: &[Fitted]) -> Result<Self> {
         let blocks: Vec<_> = model.label_ids().map(|label| model.block(label)).collect();
         let mut calibrations = Vec::new();
         let mut n_parameters = 0;
-        for (label, &free) in model.labels().iter().zip(free) {
-            let calibration = match (free, label.classifier().is_some(), label.n_categories()) {
-                (false, ..) => Calibration::Given,
-                (true, true, 2) => Calibration::Platt(n_parameters),
-                (true, true, _) => Calibration::Scaled(n_parameters),
-                (true, false, _) => Calibration::Biased(n_parameters),
+        for (label, &fitted) in model.labels().iter().zip(fitted) {
+            let calibration = match (fitted, label.classifier().is_some(), label.n_categories()) {
+                (Fitted::No, ..) => Calibration::Given,
+                (_, false, _) => Calibration::Biased(n_parameters),
+                (Fitted::Usual, true, 2) => Calibration::Platt(n_parameters),
+                (Fitted::Usual, true, _) => Calibration::Scaled(n_parameters),
+                (Fitted::Temperature, true, _) => Calibration::Tempered(n_parameters),
+                (Fitted::Dirichlet, true, _) => Calibration::Mixed(n_parameters),
             };
             n_parameters += calibration.n_parameters(label.n_categories());
             calibrations.push(calibration);
@@ -173,9 +209,13 @@ impl Data {
     /// The parameters that leave smoothed beliefs as they are.
     pub(crate) fn identity(&self) -> Vec<f64> {
         let mut parameters = vec![0.0; self.n_calibration_parameters];
-        for calibration in &self.calibrations {
-            if let Calibration::Platt(at) | Calibration::Scaled(at) = *calibration {
+        for (calibration, block) in self.calibrations.iter().zip(&self.blocks) {
+            if let Some(at) = calibration.slope() {
                 parameters[at] = 1.0;
+            }
+            if let Calibration::Mixed(at) = *calibration {
+                let n = block.len();
+                (0..n).for_each(|category| parameters[at + category * (n + 1)] = 1.0);
             }
         }
         parameters
@@ -201,6 +241,15 @@ impl Data {
                     out.iter_mut().zip(biases).for_each(|(out, bias)| *out = parameters[at] * *out + bias);
                 }
                 Calibration::Biased(at) => out.copy_from_slice(&parameters[at..at + block.len()]),
+                Calibration::Tempered(at) => out.iter_mut().for_each(|out| *out *= parameters[at]),
+                Calibration::Mixed(at) => {
+                    let (logs, n) = (&cells[block.clone()], block.len());
+                    for (category, out) in out.iter_mut().enumerate() {
+                        let weights = &parameters[at + category * n..at + (category + 1) * n];
+                        let mixed: f64 = weights.iter().zip(logs).map(|(weight, log)| weight * log).sum();
+                        *out = mixed + parameters[at + n * n + category];
+                    }
+                }
             }
             softmax(out);
         }
@@ -226,6 +275,17 @@ impl Data {
                 }
                 Calibration::Biased(at) => {
                     gradient[at..].iter_mut().zip(slopes).for_each(|(slot, slope)| *slot += slope);
+                }
+                Calibration::Tempered(at) => {
+                    gradient[at] += slopes.iter().zip(logs).map(|(slope, log)| slope * log).sum::<f64>();
+                }
+                Calibration::Mixed(at) => {
+                    let n = block.len();
+                    let rows = gradient[at..at + n * n].chunks_mut(n).zip(slopes);
+                    rows.for_each(|(row, slope)| {
+                        row.iter_mut().zip(logs).for_each(|(slot, log)| *slot += slope * log);
+                    });
+                    gradient[at + n * n..].iter_mut().zip(slopes).for_each(|(slot, slope)| *slot += slope);
                 }
             }
         }
@@ -262,6 +322,16 @@ impl Data {
                 let biases: Vec<f64> =
                     parameters[at + 1..at + 1 + n].iter().map(|&bias| short(bias)).collect();
                 Some(Calibrator::Dirichlet(Dirichlet::new(&weights, &biases)?))
+            }
+            Calibration::Tempered(at) => {
+                Some(Calibrator::Temperature { temperature: short(1.0 / parameters[at]) })
+            }
+            Calibration::Mixed(at) => {
+                let numbers: Vec<f64> =
+                    parameters[at..at + n * (n + 1)].iter().map(|&it| short(it)).collect();
+                let (weights, biases) = numbers.split_at(n * n);
+                let weights: Vec<Vec<f64>> = weights.chunks(n).map(<[f64]>::to_vec).collect();
+                Some(Calibrator::Dirichlet(Dirichlet::new(&weights, biases)?))
             }
         })
     }

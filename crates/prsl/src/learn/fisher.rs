@@ -154,6 +154,20 @@ impl<'a> Fisher<'a> {
                         columns.push(self.column(at + 1 + category, words(category), one));
                     }
                 }
+                Calibration::Tempered(at) => {
+                    for category in 0..n {
+                        let log = |row: usize| logs(row).map_or(0.0, |logs| logs[category]);
+                        columns.push(self.column(at, words(category), log));
+                    }
+                }
+                Calibration::Mixed(at) => {
+                    for (category, other) in (0..n).flat_map(|category| (0..n).map(move |k| (category, k))) {
+                        let log = |row: usize| logs(row).map_or(0.0, |logs| logs[other]);
+                        columns.push(self.column(at + category * n + other, words(category), log));
+                    }
+                    let bias = |category: usize| self.column(at + n * n + category, words(category), one);
+                    columns.extend((0..n).map(bias));
+                }
                 Calibration::Biased(at) => {
                     (0..n)
                         .for_each(|category| columns.push(self.column(at + category, words(category), one)));

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::candidates::Prices;
 use super::combinations::{self, Combinations};
-use super::data::{Calibration, Data};
+use super::data::{Calibration, Data, Fitted};
 use super::examples::Examples;
 use super::feature::Feature;
 use super::fisher::Fisher;
-use super::fit::minimize;
 use super::induction::{FINAL_TOLERANCE, Induction, State};
 use super::notes::Note;
 use super::objective::{Point, sigmoid};
@@ -325,28 +324,21 @@ impl Learner {
             let has_fixed_prior = declared.classifier().is_none() && declared.prior().is_some();
             self.calibrate == Calibrating::Joint && rows.n_seen(label) > 0 && !has_fixed_prior
         };
-        let free: Vec<bool> = base.label_ids().map(is_free).collect();
+        let fitted: Vec<Fitted> = base.label_ids().map(|label| Fitted::usual_if(is_free(label))).collect();
         let is_learned = |rule: &Rule| {
             self.learn_probabilities && !rule.is_fixed() && ![0.0, 0.5, 1.0].contains(&rule.probability())
         };
         let rules = base.rules().iter().enumerate();
         let free_rules = rules.filter(|(_, rule)| is_learned(rule)).map(|(place, _)| place).collect();
         let limits = Limits { memory: self.memory };
-        Problem::new(base, Data::new(base, rows, &free)?, free_rules, limits)
+        Problem::new(base, Data::new(base, rows, &fitted)?, free_rules, limits)
     }
 
-    /// Calibrates each label by itself, and then all together beside the rules of the base. Rules shift beliefs, so
-    /// calibrators that are right without them may be wrong beside them.
+    /// Fits calibrators, and keeps them near these from now on.
     fn start(&self, problem: &mut Problem, run: &mut Run<'_>) -> Result<Vec<f64>> {
-        let start = [problem.data.identity(), problem.free_weights()].concat();
-        let bounds = problem.bounds(0);
-        let evaluate = |at: &[f64]| problem.independent_point(at);
-        let (mut start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, evaluate, || run.goes_on());
-        if !problem.model.rules().is_empty() {
-            let mut compiled = problem.compile(&[], &[])?;
-            let evaluate = |at: &[f64]| problem.point(&mut compiled, at);
-            (start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, evaluate, || run.goes_on());
-        }
+        let has_rules = !problem.model.rules().is_empty();
+        let mut compiled = has_rules.then(|| problem.compile(&[], &[])).transpose()?;
+        let start = problem.calibrated(compiled.as_mut(), &mut || run.goes_on());
         problem.center(&start);
         Ok(start)
     }

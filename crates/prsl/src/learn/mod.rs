@@ -20,10 +20,12 @@
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
+//! | `calibration` | calibrators beside rules that are given |
 //! | `cross_validation` | scores on rows that were not learned from |
 //! | `contradictions` | expert rules that the rows contradict |
 //! | [`paper`] | the recipe of the paper: noisy-or rules by ADAM |
 
+mod calibration;
 mod candidates;
 mod chance;
 mod combinations;
@@ -48,6 +50,7 @@ mod sheet;
 mod tests;
 mod watch;
 
+pub use calibration::Calibrated;
 pub use contradictions::{Contradiction, contradictions};
 pub use cross_validation::{CrossValidation, Estimate, Fold};
 pub use examples::Examples;

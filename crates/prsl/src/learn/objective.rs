@@ -203,12 +203,20 @@ impl Problem {
                     sums.curvature[at + 1] += variance;
                 }
                 Calibration::Scaled(at) => {
-                    let mean: f64 = values.iter().zip(logs).map(|(p, log)| p * log).sum();
-                    let square: f64 = values.iter().zip(logs).map(|(p, log)| p * (log - mean).powi(2)).sum();
-                    sums.curvature[at] += weight * square;
+                    sums.curvature[at] += weight * variance(values, logs);
                     add_variances(values, weight, &mut sums.curvature[at + 1..]);
                 }
                 Calibration::Biased(at) => add_variances(values, weight, &mut sums.curvature[at..]),
+                Calibration::Tempered(at) => sums.curvature[at] += weight * variance(values, logs),
+                Calibration::Mixed(at) => {
+                    let n = values.len();
+                    for (category, p) in values.iter().enumerate() {
+                        let row = &mut sums.curvature[at + category * n..at + (category + 1) * n];
+                        let of_category = weight * p * (1.0 - p);
+                        row.iter_mut().zip(logs).for_each(|(slot, log)| *slot += of_category * log * log);
+                    }
+                    add_variances(values, weight, &mut sums.curvature[at + n * n..]);
+                }
             }
         }
     }
@@ -286,6 +294,12 @@ impl Sums {
     fn new(n: usize) -> Self {
         Self { log_likelihood: 0.0, gradient: vec![0.0; n], curvature: vec![0.0; n] }
     }
+}
+
+/// The variance of logs under probabilities.
+fn variance(probabilities: &[f64], logs: &[f64]) -> f64 {
+    let mean: f64 = probabilities.iter().zip(logs).map(|(p, log)| p * log).sum();
+    probabilities.iter().zip(logs).map(|(p, log)| p * (log - mean).powi(2)).sum()
 }
 
 fn add_variances(values: &[f64], weight: f64, curvature: &mut [f64]) {

@@ -4,6 +4,8 @@ use rayon::prelude::*;
 
 use super::data::{Calibration, Data, Known};
 use super::feature::{Feature, yes_no_labels};
+use super::fit::minimize;
+use super::induction::FINAL_TOLERANCE;
 use super::objective::{PRECISION, sigmoid};
 use crate::error::Result;
 use crate::infer::expectations::{CHUNK, Rows};
@@ -159,7 +161,13 @@ impl Problem {
         self.compile_within(features, broken, f64::INFINITY)
     }
 
-    fn compile_within(&self, features: &[Feature], broken: &[f64], max_work: f64) -> Result<Compiled> {
+    /// Compiles within a number of multiply-adds per row.
+    pub(crate) fn compile_within(
+        &self,
+        features: &[Feature],
+        broken: &[f64],
+        max_work: f64,
+    ) -> Result<Compiled> {
         let mut builder = self.model.without_calibrators().edit().remove_typical();
         for feature in features {
             builder = builder.add_rule(feature.rule(&self.model, &self.counted, 0.5));
@@ -194,13 +202,33 @@ impl Problem {
         let start = [self.data.identity(), self.free_weights()].concat();
         let mut ridges: Vec<Ridge> =
             start.iter().map(|&center| Ridge { center, strength: FIRST_INTERCEPT_RIDGE }).collect();
-        for calibration in &self.data.calibrations {
-            if let Calibration::Platt(at) | Calibration::Scaled(at) = *calibration {
+        for (calibration, block) in self.data.calibrations.iter().zip(&self.data.blocks) {
+            if let Some(at) = calibration.slope() {
                 ridges[at].strength = FIRST_SLOPE_RIDGE;
+            }
+            if let Calibration::Mixed(at) = *calibration {
+                let parameters = &mut ridges[at..at + calibration.n_parameters(block.len())];
+                parameters.iter_mut().for_each(|ridge| ridge.strength = FIRST_SLOPE_RIDGE);
             }
         }
         ridges[self.data.n_calibration_parameters..].iter_mut().for_each(|ridge| ridge.strength = PRECISION);
         ridges
+    }
+
+    /// The parameters of calibrators that are fitted to each label by itself, and then all together beside the rules of the
+    /// base. Rules shift beliefs, so calibrators that are right without them may be wrong beside them.
+    pub(crate) fn calibrated(
+        &self,
+        beside: Option<&mut Compiled>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Vec<f64> {
+        let start = [self.data.identity(), self.free_weights()].concat();
+        let bounds = self.bounds(0);
+        let alone = |at: &[f64]| self.independent_point(at);
+        let (start, _) = minimize(start, &bounds, None, FINAL_TOLERANCE, alone, &mut *goes_on);
+        let Some(compiled) = beside else { return start };
+        let together = |at: &[f64]| self.point(compiled, at);
+        minimize(start, &bounds, None, FINAL_TOLERANCE, together, goes_on).0
     }
 
     /// Keeps calibrators near these parameters from now on.
@@ -211,7 +239,7 @@ impl Problem {
             *ridge = Ridge { center, strength: INTERCEPT_RIDGE };
         }
         for calibration in &self.data.calibrations {
-            if let Calibration::Platt(at) | Calibration::Scaled(at) = *calibration {
+            if let Some(at) = calibration.slope() {
                 self.ridges[at].strength = SLOPE_RIDGE;
             }
         }

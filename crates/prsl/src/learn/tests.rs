@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::candidates::{Candidate, Prices, ShortList};
-use super::data::Data;
+use super::data::{Data, Fitted};
 use super::examples::Examples;
 use super::feature::{Feature, Literal};
 use super::fisher::{Added, Fisher, Matrix};
@@ -79,13 +79,19 @@ fn random_feature(model: &Model, rng: &mut ChaCha8Rng) -> Feature {
     }
 }
 
+/// Calibrators of all kinds.
+fn kinds(seed: u64) -> [Fitted; 7] {
+    let usual = Fitted::Usual;
+    let last = if seed.is_multiple_of(2) { Fitted::Temperature } else { Fitted::Dirichlet };
+    [usual, usual, Fitted::Temperature, Fitted::Dirichlet, usual, last, usual]
+}
+
 /// A problem with random rows, features and parameters.
 fn random_problem(seed: u64) -> (Problem, Examples, Vec<Feature>, Vec<f64>) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let model = Model::parse(BASE).unwrap();
     let rows = random_rows(&model, &mut rng);
-    let free = vec![true; model.labels().len()];
-    let data = Data::new(&model, &rows, &free).unwrap();
+    let data = Data::new(&model, &rows, &kinds(seed)).unwrap();
     let problem = Problem::new(&model, data, vec![0, 1, 2], Limits::default()).unwrap();
     let features: Vec<Feature> = (0..5).map(|_| random_feature(&model, &mut rng)).collect();
     let mut parameters = [problem.data.identity(), problem.free_weights()].concat();
@@ -163,8 +169,7 @@ fn complete_problem(seed: u64) -> (Problem, Vec<Feature>, Vec<f64>, Compiled) {
         })
         .collect();
     let rows = Examples::new(rows.beliefs().clone(), truths).unwrap();
-    let free = vec![true; problem.model.labels().len()];
-    let data = Data::new(&problem.model, &rows, &free).unwrap();
+    let data = Data::new(&problem.model, &rows, &kinds(seed)).unwrap();
     let problem = Problem::new(&problem.model, data, vec![0, 1, 2], Limits::default()).unwrap();
     let broken: Vec<f64> = features.iter().map(|feature| problem.broken(feature)).collect();
     let compiled = problem.compile(&features, &broken).unwrap();

@@ -3,8 +3,8 @@
 use super::bootstrap::{self, Bootstrap};
 use super::evaluation::{Evaluation, Row};
 use super::{Metric, N_METRICS, check_count};
-use crate::belief::check_same_labels;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::model::Model;
 
 /// Paired differences between two models' scores: those of the second less those of the first.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,8 +69,7 @@ impl Evaluation {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn compare(&self, other: &Evaluation, settings: &Bootstrap) -> Result<Comparison> {
-        // Calibrators may differ.
-        check_same_labels(&other.model().without_calibrators(), &self.model().without_calibrators())?;
+        check_comparable(other.model(), self.model())?;
         check_count("rows of the other evaluation", other.n_rows(), self.n_rows())?;
         check_count("known rows of the other evaluation", other.rows.len(), self.rows.len())?;
         let [first, second] = [self, other].map(|evaluation| bootstrap::replicates(evaluation, settings));
@@ -89,4 +88,16 @@ impl Evaluation {
         rows.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()).then(a.row.cmp(&b.row)));
         Ok(Comparison { rows, values: Metric::ALL.map(difference) })
     }
+}
+
+/// Returns an error if labels or categories differ. Calibrators, priors and classifiers may.
+fn check_comparable(of: &Model, wanted: &Model) -> Result<()> {
+    let [labels, others] = [of.labels(), wanted.labels()];
+    let differs =
+        labels.iter().zip(others).find(|(a, b)| a.name() != b.name() || a.categories() != b.categories());
+    if labels.len() == others.len() && differs.is_none() {
+        return Ok(());
+    }
+    let label = differs.map(|(label, _)| label.name().to_owned());
+    Err(Error::ForeignRow { given: labels.len(), wanted: others.len(), label })
 }

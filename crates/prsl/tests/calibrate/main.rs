@@ -1,5 +1,6 @@
 //! Calibrators return distributions, fits are no worse than the identity, and gradients are right.
 
+mod beside_rules;
 mod fits;
 mod models;
 mod properties;

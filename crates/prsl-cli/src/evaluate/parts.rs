@@ -1,0 +1,194 @@
+//! The parts of a model that are scored, and the engines that score them.
+
+use anyhow::Result;
+use prsl::calibrate::Calibrator;
+use prsl::infer::{AssignmentEngine, EngineSettings, MarginalEngine};
+use prsl::metrics::{Evaluation, Predictions, joint_log_likelihoods, label_log_likelihoods};
+use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model, Rule, Truth};
+use prsl_data::LabeledReader;
+
+use crate::output;
+use crate::predict::{EngineKind, chunk_rows};
+use crate::progress::Progress;
+use crate::style::{self, styled};
+
+/// A part of a model: what its answers would be if the rest were missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The classifiers' beliefs as they are given, without calibrators and rules.
+    Beliefs,
+    /// The beliefs with the model's calibrators, without rules.
+    Calibrated,
+    /// The rules that were not learned, with the beliefs as they are given.
+    ExpertRules,
+    /// Everything.
+    Model,
+}
+
+impl Part {
+    /// The heading of its column.
+    pub fn title(self) -> &'static str {
+        match self {
+            Part::Beliefs => "beliefs as given",
+            Part::Calibrated => "calibrated",
+            Part::ExpertRules => "expert rules",
+            Part::Model => "whole model",
+        }
+    }
+
+    /// Its key in JSON.
+    pub fn key(self) -> &'static str {
+        match self {
+            Part::Beliefs => "beliefs",
+            Part::Calibrated => "calibrated_beliefs",
+            Part::ExpertRules => "expert_rules",
+            Part::Model => "model",
+        }
+    }
+
+    /// The parts of a model that differ from each other, the model itself last.
+    fn of(model: &Model) -> Result<Vec<(Part, Model)>> {
+        let is_expert = |rule: &Rule| rule.learned().is_none();
+        let n_expert = model.rules().iter().filter(|rule| is_expert(rule)).count();
+        let raw = model.without_calibrators();
+        let has_calibrators = model.label_ids().any(|label| *model.calibrator(label) != Calibrator::Identity);
+        let has_learned = n_expert < model.rules().len() || !model.typical().is_empty();
+        let mut parts = vec![(Part::Beliefs, raw.without_rules()?)];
+        if has_calibrators {
+            parts.push((Part::Calibrated, model.without_rules()?));
+        }
+        if n_expert > 0 && (has_calibrators || has_learned) {
+            let edited = raw.edit().retain_rules(|rule| is_expert(raw.rule(rule))).remove_typical();
+            parts.push((Part::ExpertRules, edited.build()?));
+        }
+        parts.push((Part::Model, model.clone()));
+        Ok(parts)
+    }
+}
+
+/// The evaluations of a model and of its parts.
+pub struct Parts {
+    list: Vec<(Part, Scorer)>,
+}
+
+impl Parts {
+    /// Compiles all parts.
+    pub fn compile(model: &Model, engine: EngineKind, settings: &EngineSettings) -> Result<Parts> {
+        let compile = |(part, model): (Part, Model)| {
+            // Without rules, exact inference costs almost nothing.
+            let engine = if model.rules().is_empty() { EngineKind::Exact } else { engine };
+            Ok((part, Scorer::compile(&model, engine, settings)?))
+        };
+        Ok(Parts { list: Part::of(model)?.into_iter().map(compile).collect::<Result<_>>()? })
+    }
+
+    /// The whole model.
+    pub fn whole(&self) -> &Scorer {
+        &self.list.last().expect("the model is the last part").1
+    }
+
+    /// The evaluations with their parts.
+    pub fn evaluations(&self) -> Vec<(Part, &Evaluation)> {
+        self.list.iter().map(|(part, scorer)| (*part, &scorer.evaluation)).collect()
+    }
+
+    /// The evaluations with their titles.
+    pub fn titled(&self) -> Vec<(&'static str, &Evaluation)> {
+        self.evaluations().into_iter().map(|(part, evaluation)| (part.title(), evaluation)).collect()
+    }
+
+    /// Predicts all rows of tables with raw beliefs. The callback gets them calibrated by the whole model.
+    pub fn read(
+        &mut self,
+        mut reader: LabeledReader,
+        mut observe: impl FnMut(&BeliefMatrix, &[Truth]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut progress, mut rows) = (Progress::new(true), 0);
+        let work = self.list.iter().map(|(_, scorer)| scorer.work()).sum();
+        let (_, most) = chunk_rows(self.whole().model(), work);
+        while let Some((raw, truths)) = reader.next_chunk(most)? {
+            for (_, scorer) in &mut self.list {
+                scorer.add(&raw.calibrated_by(scorer.model())?, &truths)?;
+            }
+            observe(&raw.calibrated_by(self.whole().model())?, &truths)?;
+            rows += truths.len() as u64;
+            progress.update(rows, reader.progress());
+        }
+        progress.finish();
+        Ok(())
+    }
+}
+
+/// Predicts rows and accumulates their scores.
+pub struct Scorer {
+    marginals: MarginalEngine,
+    /// `None` if the most probable assignment is too expensive.
+    assignments: Option<AssignmentEngine>,
+    /// The evaluation so far.
+    pub evaluation: Evaluation,
+}
+
+impl Scorer {
+    /// Predicts all rows, and returns the evaluation.
+    pub fn score(model: &Model, rows: &BeliefMatrix, truths: &[Truth], limits: Limits) -> Result<Evaluation> {
+        let settings = EngineSettings { limits, ..EngineSettings::default() };
+        let mut scorer = Self::compile(model, EngineKind::Auto, &settings)?;
+        let (_, most) = chunk_rows(model, scorer.work());
+        for start in (0..rows.n_rows()).step_by(most) {
+            let chunk = start..rows.n_rows().min(start + most);
+            scorer.add(&rows.slice(chunk.clone()), &truths[chunk])?;
+        }
+        Ok(scorer.evaluation)
+    }
+
+    /// Compiles the engines of a model.
+    pub fn compile(model: &Model, engine: EngineKind, settings: &EngineSettings) -> Result<Scorer> {
+        let engines = Engines::new(model).with_choice(engine.into()).with_settings(*settings);
+        let marginals = engines.marginals()?;
+        let assignments = match engines.assignments() {
+            Err(Error::TooCostly { .. }) if engine == EngineKind::Auto => None,
+            assignments => Some(assignments?),
+        };
+        let evaluation = Evaluation::new(model, marginals.engine());
+        Ok(Scorer { marginals, assignments, evaluation })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        self.marginals.model()
+    }
+
+    /// Number of multiply-adds per row.
+    pub fn work(&self) -> f64 {
+        self.marginals.work() + self.assignments.as_ref().map_or(0.0, AssignmentEngine::work)
+    }
+
+    /// Predicts rows of the model, and adds their scores.
+    pub fn add(&mut self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<()> {
+        let posteriors = self.marginals.infer_batch(rows)?;
+        let best = self.assignments.as_ref().map(|engine| engine.best_batch(rows)).transpose()?;
+        let infer = |rows: &BeliefMatrix| self.marginals.infer_batch(rows);
+        let joint = joint_log_likelihoods(rows, truths, &posteriors, infer)?;
+        let labels = label_log_likelihoods(rows, truths, &posteriors, infer)?;
+        let predictions = Predictions {
+            posteriors: &posteriors,
+            best: best.as_deref(),
+            joint: joint.as_deref(),
+            labels: Some(&labels),
+        };
+        Ok(self.evaluation.add(predictions, truths)?)
+    }
+
+    /// Notes that answers are approximate.
+    pub fn tell_doubts(&self, engine: EngineKind) {
+        let note = styled(style::NOTE, "note");
+        if engine == EngineKind::Auto && self.marginals.engine() == Engine::Loopy {
+            output::complain(&format!("{note}: marginals are approximate, {}\n", self.marginals.reason()));
+        }
+        if self.assignments.is_none() {
+            output::complain(&format!(
+                "{note}: the most probable assignment is too expensive for this model, so the joint accuracy is missing\n"
+            ));
+        }
+    }
+}
