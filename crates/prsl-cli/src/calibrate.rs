@@ -166,6 +166,7 @@ impl Arguments {
         }
         for &label in labels {
             warn(model.label(label), &CalibrationData::of_label(rows, label, truths, None)?.counts());
+            self.method_for(model.label(label));
         }
         let limits = self.memory.limits();
         let examples = Examples::new(rows.clone(), truths.to_vec())?;
@@ -209,6 +210,17 @@ impl Arguments {
         Ok(chosen)
     }
 
+    /// The method that suits a label, with a note if it is not the one that was asked for.
+    fn method_for(&self, label: &Label) -> CalibrationMethod {
+        let wanted = CalibrationMethod::from(self.method);
+        let method = wanted.suited_to(label.n_categories());
+        if method != wanted {
+            let (name, n) = (label.name(), label.n_categories());
+            tell(style::NOTE, "note", &format!("label `{name}` has {n} categories, so `{method}` is fitted"));
+        }
+        method
+    }
+
     /// Fits one label; `None` without any row to fit it to.
     fn fit(&self, model: &Model, id: LabelId, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Option<Fit>> {
         let label = model.label(id);
@@ -217,12 +229,7 @@ impl Arguments {
         if data.n_rows() == 0 {
             return Ok(None);
         }
-        let wanted = CalibrationMethod::from(self.method);
-        let method = wanted.suited_to(label.n_categories());
-        if method != wanted {
-            let (name, n) = (label.name(), label.n_categories());
-            tell(style::NOTE, "note", &format!("label `{name}` has {n} categories, so `{method}` is fitted"));
-        }
+        let method = self.method_for(label);
         let calibrator = data.fit(method)?;
         let raw = Calibrator::Identity;
         Ok(Some(Fit {
@@ -294,17 +301,19 @@ fn report_beside_rules(
     labels: &[LabelId],
     file: &Path,
 ) -> String {
-    let header = ["label", "calibrator", "rows", "log loss", ""].map(str::to_owned);
-    let line = |&label: &LabelId| {
+    let is_fitted = |label: &&LabelId| scores[1][label.index()].known > 0;
+    let labels: Vec<&LabelId> = labels.iter().filter(is_fitted).collect();
+    let header = ["label", "calibrator", "rows", "log loss"].map(str::to_owned);
+    let line = |&&label: &&LabelId| {
         let [before, after] = scores.each_ref().map(|scores| &scores[label.index()]);
         let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.4}"));
         let loss = format!("{} -> {}", number(before.log_loss), number(after.log_loss));
         let kind = kind(fitted.model.calibrator(label)).to_owned();
-        [fitted.model.label(label).name().to_owned(), kind, grouped(after.known as u64), loss, String::new()]
+        [fitted.model.label(label).name().to_owned(), kind, grouped(after.known as u64), loss]
     };
     let lines: Vec<_> = std::iter::once(header).chain(labels.iter().map(line)).collect();
     let [before, after] = fitted.log_likelihood;
-    let is_calibrated = |label: &&LabelId| *fitted.model.calibrator(**label) != Calibrator::Identity;
+    let is_calibrated = |label: &&&LabelId| *fitted.model.calibrator(***label) != Calibrator::Identity;
     let n_calibrated = labels.iter().filter(is_calibrated).count();
     format!(
         "{}\nfitted together beside {}: joint log-likelihood {before:.4} -> {after:.4}\n{}",
@@ -329,9 +338,9 @@ fn cells(fit: &Fit) -> [String; 5] {
 }
 
 /// Columns, names to the left and numbers to the right.
-fn aligned(lines: &[[String; 5]]) -> String {
+fn aligned<const N: usize>(lines: &[[String; N]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].width()).max().unwrap_or(0);
-    let widths: [usize; 5] = std::array::from_fn(width);
+    let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();
     for line in lines {
         for (column, cell) in line.iter().enumerate() {

@@ -151,6 +151,7 @@ pub fn title(metric: Metric) -> &'static str {
 pub fn text(model: &Model, scored: &[(Part, Scored)], labels: [&[LabelScores]; 2]) -> String {
     let (_, whole) = scored.last().expect("the model is the last part");
     let mut text = format!("{}\n\n", heading(&whole.scores));
+    let n_columns = Metric::ALL.iter().map(|&metric| whole.shown(metric)[1].len()).max().unwrap_or(0);
     let titles = scored.iter().map(|(part, _)| (*part).title().to_owned());
     let mut lines = vec![[String::new()].into_iter().chain(titles).collect::<Vec<String>>()];
     for metric in Metric::ALL {
@@ -159,7 +160,7 @@ pub fn text(model: &Model, scored: &[(Part, Scored)], labels: [&[LabelScores]; 2
                 .all(|other| other == place || scored[place].1.is_better_than(&scored[other].1, metric));
             let [score, interval] = scored[place].1.shown(metric);
             let score = emphasized(format!("{score:>8}"), is_best);
-            if place + 1 == scored.len() { format!("{score}  {interval}") } else { score }
+            if place + 1 == scored.len() { format!("{score}  {interval:>n_columns$}") } else { score }
         };
         let scores = (0..scored.len()).map(score);
         lines.push([title(metric).to_owned()].into_iter().chain(scores).collect());

@@ -68,14 +68,29 @@ fn kinds(model: &Model) -> Vec<&'static str> {
 fn every_label_gets_the_best_calibrator() {
     let folder = folder();
     insta::assert_snapshot!(successful(
-        folder.prsl("calibrate model.prsl beliefs.csv truth.csv -o calibrated.prsl")
+        folder.prsl("calibrate model.prsl beliefs.csv truth.csv --alone -o calibrated.prsl")
     ));
     assert_eq!(kinds(&model(&folder, "calibrated.prsl")), ["dirichlet", "isotonic", "platt", "identity"]);
     // Calibrators are fitted to raw beliefs, so calibrating again gives the same model.
-    successful(folder.prsl("calibrate calibrated.prsl beliefs.csv truth.csv -o again.prsl"));
+    successful(folder.prsl("calibrate calibrated.prsl beliefs.csv truth.csv --alone -o again.prsl"));
     assert_eq!(folder.read("again.prsl"), folder.read("calibrated.prsl"));
     let run = folder.prsl("check calibrated.prsl");
     assert!(run.stdout.contains("note[calibrators]: calibrators: hands "), "{run}");
+}
+
+#[test]
+fn calibrators_are_fitted_beside_the_rules() {
+    let folder = folder();
+    insta::assert_snapshot!(successful(
+        folder.prsl("calibrate model.prsl beliefs.csv truth.csv -o calibrated.prsl")
+    ));
+    assert_eq!(kinds(&model(&folder, "calibrated.prsl")), ["dirichlet", "platt", "platt", "identity"]);
+    successful(folder.prsl("calibrate calibrated.prsl beliefs.csv truth.csv -o again.prsl"));
+    assert_eq!(folder.read("again.prsl"), folder.read("calibrated.prsl"));
+    let run = folder.prsl("calibrate model.prsl beliefs.csv truth.csv --method isotonic -o isotonic.prsl");
+    assert!(run.stderr.contains("`isotonic` is fitted to each label by itself"), "{run}");
+    let run = folder.prsl("calibrate model.prsl beliefs.csv truth.csv --memory 1 -o alone.prsl");
+    assert!(run.stderr.contains("each label is fitted by itself, as if there were no rules"), "{run}");
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn an_object_for_programs() {
         run.stdout.lines().filter(|line| line.starts_with("  \"")).filter_map(line).collect();
     let expected = "rows joint_accuracy joint_accuracy_marginals hamming_loss mean_joint_log_likelihood \
                     median_joint_log_likelihood mean_label_log_likelihood median_label_log_likelihood micro_f1 macro_f1 \
-                    expected_calibration_error engine not_converged impossible intervals";
+                    expected_calibration_error engine not_converged impossible intervals parts labels";
     assert_eq!(keys.join(" "), expected);
     let scores = json(&folder, "");
     assert_eq!((scores["rows"].as_u64(), scores["engine"].as_str()), (Some(4), Some("junction_tree")));

@@ -3,6 +3,7 @@
 mod calibrate;
 mod cases;
 mod check;
+mod compare;
 mod demo;
 mod engines;
 mod errors;

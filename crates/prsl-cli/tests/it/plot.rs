@@ -13,7 +13,7 @@ fn folder() -> Folder {
 const FIGURES: [(&str, &str, &str); 4] = [
     ("graph", "", "overhead_work"),
     ("influence", "beliefs.csv", "gait_is_walking: 0."),
-    ("reliability", "beliefs.csv truth.csv", "beliefs alone"),
+    ("reliability", "beliefs.csv truth.csv", "beliefs as given"),
     ("weights", "beliefs.csv truth.csv", "gait_is_walking: 0."),
 ];
 

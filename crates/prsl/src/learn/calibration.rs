@@ -31,7 +31,7 @@ impl Examples {
     /// A rule shifts the belief about each of its labels. Calibrators that are right by themselves are then wrong beside it:
     /// what two labels have in common counts twice. Methods are Platt, temperature and Dirichlet calibration;
     /// [`CalibrationMethod::Auto`] is Platt scaling for two categories, and a slope with a bias per category for more. Typical
-    /// combinations are ignored. Labels with fewer than two known categories keep their calibrators.
+    /// combinations are ignored. Labels whose truth is never known keep their calibrators.
     ///
     /// Returns an error for other methods, and if exact inference is too costly.
     ///
@@ -74,7 +74,7 @@ impl Examples {
         let of_label = |label: LabelId| {
             let is_fitted = labels.contains(&label)
                 && model.label(label).classifier().is_some()
-                && self.n_seen(label) > 1;
+                && self.n_seen(label) > 0;
             let n_categories = model.label(label).n_categories();
             match method.suited_to(n_categories) {
                 _ if !is_fitted => Fitted::No,
