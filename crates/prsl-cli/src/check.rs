@@ -1,5 +1,6 @@
 //! `prsl check`: findings about the rules.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -7,7 +8,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use prsl::Limits;
 use prsl::lint::Diagnostic;
-use prsl::lint::{self, Finding};
+use prsl::lint::{self, Finding, Implied};
 use serde::Serialize;
 
 use crate::arguments::MemoryLimit;
@@ -23,10 +24,14 @@ use crate::style::{self, styled};
 Examples:
   prsl check warehouse.prsl
   prsl check --verbose warehouse.prsl
+  prsl check --implied warehouse.prsl
   prsl check --format json warehouse.prsl
 
 The text has one line per finding. Three or more findings of the same kind about the same label have one line \
 together. `--verbose` and JSON have every finding with its place, the rules that it follows from, and advice.
+
+A rule `0.97: b -> a` does not make P(a | b) = 0.97, unless `a` is as likely as not without it. `--implied` shows for each rule the \
+probability of its conclusion if its condition holds, with this rule alone and without it.
 
 `expect` lines of the model are run as its tests:
   expect standing, high => overhead > 0.6
@@ -48,6 +53,9 @@ pub struct Arguments {
     /// Show each finding with its place, the rules that it follows from, and advice
     #[arg(long, short)]
     verbose: bool,
+    /// Also show what each rule makes of its conclusion by itself, at the labels' priors
+    #[arg(long)]
+    implied: bool,
     #[command(flatten)]
     memory: MemoryLimit,
 }
@@ -68,7 +76,10 @@ impl Arguments {
             Err(error) if self.format == Format::Json => return errors_in_json(error),
             file => file?,
         };
-        let report = Report::new(&file, self.memory.limits());
+        let mut report = Report::new(&file, self.memory.limits());
+        if self.implied {
+            report.implied = Some(lint::implied(file.document.model()));
+        }
         match self.format {
             Format::Text if self.verbose => output::print(&report.details(&file))?,
             Format::Text => output::print(&report.text(&file))?,
@@ -95,6 +106,9 @@ pub struct Report {
     /// The findings that require action.
     findings: Vec<Finding>,
     notes: Vec<Finding>,
+    /// With `--implied`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    implied: Option<Vec<Implied>>,
 }
 
 impl Report {
@@ -104,14 +118,14 @@ impl Report {
             lint::check_within(&file.document, limits).into_iter().partition(Finding::counts);
         let cost = notes.iter().find(|note| note.code == "inference-cost");
         let inference = cost.and_then(|note| note.message.strip_prefix("inference: ")).map(str::to_owned);
-        Report { file: file.name.clone(), inference, findings, notes }
+        Report { file: file.name.clone(), inference, findings, notes, implied: None }
     }
 
     /// The errors of a text that is not a model.
     fn of_errors(invalid: &InvalidText) -> Report {
         let finding = |error: &Diagnostic| Finding::of_syntax_error(error, invalid.diagnostics.source());
         let findings = invalid.diagnostics.list().iter().map(finding).collect();
-        Report { file: invalid.file.clone(), inference: None, findings, notes: Vec::new() }
+        Report { file: invalid.file.clone(), inference: None, findings, notes: Vec::new(), implied: None }
     }
 
     fn print_json(&self) -> Result<()> {
@@ -128,7 +142,7 @@ impl Report {
             }
         }
         let more = if self.findings.is_empty() { "" } else { "; `--verbose` shows their places and reasons" };
-        format!("{text}{}{more}\n", self.closing())
+        format!("{text}{}{}{more}\n", self.implications(file), self.closing())
     }
 
     /// For people, with colors: every finding with its place, reasons and advice.
@@ -138,7 +152,33 @@ impl Report {
             text.push_str(&style::diagnostics(&finding.render(&self.file, file.document.source())));
             text.push('\n');
         }
-        text + &self.closing() + "\n"
+        text + &self.implications(file) + &self.closing() + "\n"
+    }
+
+    /// What each rule makes of its conclusion: `if b then a: 0.395 instead of 0.020`.
+    fn implications(&self, file: &ModelFile) -> String {
+        let Some(implied) = &self.implied else { return String::new() };
+        let model = file.document.model();
+        let mut text = styled(style::STRONG, "each rule by itself, at the labels' priors") + "\n";
+        for it in implied {
+            let rule = model.rule_text(prsl::RuleId::new(it.rule - 1));
+            let statement = match &it.condition {
+                Some(condition) => format!("if {condition} then {}", it.conclusion),
+                None => it.conclusion.clone(),
+            };
+            let p = model.rules()[it.rule - 1].probability();
+            let _ = writeln!(text, "{:>3}  {p}: {rule}", it.rule);
+            let _ = writeln!(text, "     {statement}: {:.3} instead of {:.3}", it.with, it.without);
+        }
+        let n_left = model.rules().len() - implied.len();
+        if n_left > 0 {
+            let _ = writeln!(
+                text,
+                "     {} too large, or with an impossible condition",
+                counted(n_left as u64, "rule")
+            );
+        }
+        text + "\n"
     }
 
     /// `2 findings, 3 notes` or `no findings (1 note)`.

@@ -22,6 +22,9 @@ Examples:
   prsl explain warehouse.prsl beliefs.csv --row 7 --format json
   prsl explain large.prsl beliefs.csv --row 7 --engine loopy
 
+The text shows the labels, categories and rules that changed most, so that it fits on a screen; `--all` shows all of them. For \
+a label with a calibrator, it shows the belief as it was given, the calibrated belief that the rules start from, and the posterior.
+
 Engines: `auto` explains exactly if a junction tree or a circuit fits the memory and takes at most 2e9 multiply-adds per row. \
 Otherwise it uses loopy propagation on the model with and without each rule, and the output says that it is approximate. `exact` \
 fails if exact marginals do not fit.")]
@@ -34,6 +37,9 @@ pub struct Arguments {
     /// The engine
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
+    /// Show all labels, categories and rules, not only those that matter
+    #[arg(long)]
+    all: bool,
     /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -45,13 +51,14 @@ impl Arguments {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
         let model = file.document.model();
-        let beliefs = self.question.open_beliefs(model)?;
+        let beliefs = self.question.open_beliefs(&model.without_calibrators())?;
         let engines = Engines::new(model).with_limits(self.question.limits()).with_choice(self.engine.into());
         let other = (self.engine == EngineKind::Exact).then_some("`--engine loopy` approximates at any size");
         let explainer =
             Explainer::compile_with(&engines).map_err(|error| Refusal::of(error, model, other))?;
         let explanation = explain(&explainer, beliefs, self.row)?;
         match self.format {
+            Format::Text if self.all => output::print(&style::explanation(&format!("{explanation:#}")))?,
             Format::Text => output::print(&style::explanation(&explanation.to_string()))?,
             Format::Json => output::write(&(explanation.to_json() + "\n"), None)?,
         }
@@ -67,7 +74,7 @@ fn row_number(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Explains a row of a table.
+/// Explains a row of a table of raw beliefs.
 pub fn explain(explainer: &Explainer, mut beliefs: BeliefReader, row: u64) -> Result<Explanation> {
     const CHUNK: u64 = 1000;
     let mut before = 0;
@@ -75,7 +82,7 @@ pub fn explain(explainer: &Explainer, mut beliefs: BeliefReader, row: u64) -> Re
     while let Some(chunk) = beliefs.next_chunk((row - before).min(CHUNK) as usize)? {
         before += chunk.n_rows() as u64;
         if before == row {
-            return Ok(explainer.explain(&chunk.row(chunk.n_rows() - 1))?);
+            return Ok(explainer.explain_raw(&chunk, chunk.n_rows() - 1)?);
         }
     }
     bail!("there is no row {row}: `{}` has {}", beliefs.table().name(), counted(before, "row"))

@@ -112,7 +112,7 @@ impl Effects {
     fn chart(&self, title: &str, x_label: &str, averages: &[Average]) -> String {
         let model = self.effects.model();
         let bar = |(rule, average): (RuleId, &Average)| Bar {
-            name: format!("{}. {}", rule.index() + 1, model.rule_name(rule)),
+            name: format!("{}. {}", rule.index() + 1, model.rule_sentence(rule)),
             value: average.mean(),
         };
         let bars = model.rule_ids().zip(averages).map(bar).collect();

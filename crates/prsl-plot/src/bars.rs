@@ -37,9 +37,9 @@ pub struct Bar {
 }
 
 /// Maximum number of bars; the others are only counted.
-const MAX_BARS: usize = 60;
+const MAX_BARS: usize = 20;
 /// Maximum length of a name in columns; longer ones are shortened.
-const NAME: usize = 44;
+const NAME: usize = 90;
 const ROW: f64 = 24.0;
 const TOP: f64 = 52.0;
 const PLOT: f64 = 380.0;

@@ -127,6 +127,22 @@ pub(crate) fn width(text: &str) -> f64 {
     LETTER * text.width() as f64
 }
 
+/// The text in lines of at most this many columns, broken between words. Further lines are indented.
+pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            Some(_) => lines.push(format!("    {word}")),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// The text, truncated to fit.
 pub(crate) fn shortened(text: &str, columns: usize) -> String {
     if text.width() <= columns {

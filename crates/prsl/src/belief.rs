@@ -365,6 +365,13 @@ pub trait Instance: sealed::Instance {}
 impl Instance for Evidence {}
 impl Instance for Row<'_> {}
 
+impl<'a> Row<'a> {
+    /// A row of a model from its completed beliefs.
+    pub(crate) fn of(model: &Model, values: &'a [f64]) -> Self {
+        Self { model: model.clone(), values: Cow::Borrowed(values) }
+    }
+}
+
 mod sealed {
     use std::borrow::Cow;
 
@@ -373,11 +380,18 @@ mod sealed {
     pub trait Instance {
         /// Returns the completed beliefs of the instance, or an error if it does not belong to the model.
         fn values(&self, model: &Model) -> Result<Cow<'_, [f64]>>;
+
+        /// The same before calibration; `None` if it is not known.
+        fn raw_values(&self, model: &Model) -> Result<Option<Vec<f64>>>;
     }
 
     impl Instance for Evidence {
         fn values(&self, model: &Model) -> Result<Cow<'_, [f64]>> {
             Ok(Cow::Owned(model.row(self)?.values.into_owned()))
+        }
+
+        fn raw_values(&self, model: &Model) -> Result<Option<Vec<f64>>> {
+            Ok(Some(model.without_calibrators().row(self)?.values.into_owned()))
         }
     }
 
@@ -385,6 +399,10 @@ mod sealed {
         fn values(&self, model: &Model) -> Result<Cow<'_, [f64]>> {
             check_same_labels(&self.model, model)?;
             Ok(Cow::Borrowed(&self.values))
+        }
+
+        fn raw_values(&self, _: &Model) -> Result<Option<Vec<f64>>> {
+            Ok(None)
         }
     }
 }

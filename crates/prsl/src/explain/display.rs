@@ -1,32 +1,34 @@
 //! Explanations as text for a terminal.
 
 use std::cmp::Reverse;
-use std::fmt::{self, Write};
+use std::fmt;
 
 use unicode_width::UnicodeWidthStr;
 
+use super::layout::{WIDTH, bar, column, pad, paragraph, percent, probability, shortened};
 use super::{Became, CategoryExplanation, Change, Explanation, Influence, LabelExplanation, NamedAssignment};
-use super::{MOVED, RuleExplanation, RuleKind, size};
+use super::{MOVED, RuleExplanation, RuleKind, TypicalExplanation, size};
 use crate::label::{NO, YES};
 use crate::syntax::print;
 
 /// Minimum change of a probability that is marked with an arrow.
 const ARROW: f64 = 0.05;
-/// Maximum width of a line in columns.
-const WIDTH: usize = 96;
 /// Maximum number of unchanged labels or rules with lines of their own. More of them share one line.
 const MAX_UNCHANGED: usize = 4;
 /// Maximum number of labels whose beliefs are shown, unless there are only slightly more.
-const MAX_LABELS: usize = 20;
+const MAX_LABELS: usize = 10;
+/// Maximum number of rules that are shown.
+const MAX_RULES: usize = 6;
 /// Maximum number of labels shown per rule.
-const MAX_INFLUENCES: usize = 6;
-/// Maximum width of a column of names. Longer names exceed their column.
-const MAX_NAME_WIDTH: usize = 28;
+const MAX_INFLUENCES: usize = 3;
+/// Maximum number of categories shown per label, unless there is only one more.
+const MAX_CATEGORIES: usize = 4;
 /// Difference of log weights up to which two assignments are equally probable. It is larger than rounding errors.
 const TIE: f64 = 1e-9;
 
 impl fmt::Display for Explanation {
-    /// Shows beliefs, the effect of each rule and the most probable assignment, in lines of less than 100 columns.
+    /// Shows the beliefs and rules that changed most and the most probable assignment, in lines of less than 100 columns.
+    /// The alternate form (`{:#}`) shows all labels, categories and rules.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.possible {
             return self.impossible(f);
@@ -55,7 +57,7 @@ impl Explanation {
             )?,
         }
         for rule in excluding {
-            statement(f, rule)?;
+            statement(f, rule, None)?;
             let without = match rule.possible_without {
                 true => "without it something would be possible",
                 false => "without it still nothing would be possible: other rules conflict too",
@@ -73,19 +75,23 @@ impl Explanation {
         let mut sizes: Vec<u64> = self.labels.iter().map(|label| size(change(label))).collect();
         sizes.sort_unstable_by_key(|&size| Reverse(size));
         let least = sizes.get(MAX_LABELS).map_or(0, |&size| size + 1);
+        let all = f.alternate();
         let is_shown = |label: &&LabelExplanation| match change(label) {
+            _ if all => true,
             moved if moved < MOVED => n_still <= MAX_UNCHANGED,
             moved => {
                 !self.possible || self.labels.len() <= MAX_LABELS + MAX_UNCHANGED || size(moved) >= least
             }
         };
         let shown: Vec<&LabelExplanation> = self.labels.iter().filter(is_shown).collect();
-        writeln!(f, "beliefs")?;
+        let has_given = shown.iter().any(|label| label.is_calibrated());
+        let arrows = if has_given { " (as given => calibrated -> posterior)" } else { "" };
+        writeln!(f, "beliefs{arrows}")?;
         let titles = column(shown.iter().map(|label| title(label)));
         let categories = column(
             shown
                 .iter()
-                .flat_map(|label| shown_categories(label))
+                .flat_map(|label| shown_categories(label, all))
                 .map(|category| print::name(&category.name)),
         );
         for label in &shown {
@@ -94,11 +100,28 @@ impl Explanation {
                 writeln!(f, "  {title}")?;
                 title.clear();
             }
-            for category in shown_categories(label) {
+            let shown = shown_categories(label, all);
+            for category in &shown {
                 let name = print::name(&category.name);
                 write!(f, "  {}  {}  ", pad(&title, titles), pad(&name, categories))?;
-                belief(f, category)?;
+                belief(f, category, has_given)?;
                 title.clear();
+            }
+            let n_left = label.categories.len() - shown.len();
+            if n_left > 0 && !is_yes_no(label) {
+                let of = |value: &dyn Fn(&CategoryExplanation) -> f64| -> f64 {
+                    let shown: f64 = shown.iter().map(|category| value(category)).sum();
+                    (1.0 - shown).max(0.0)
+                };
+                let others = CategoryExplanation {
+                    name: String::new(),
+                    given: label.is_calibrated().then(|| of(&|category| category.given.unwrap_or(0.0))),
+                    before: of(&|category| category.before),
+                    after: self.possible.then(|| of(&|category| category.after.unwrap_or(0.0))),
+                };
+                let name = format!("{n_left} others");
+                write!(f, "  {}  {}  ", pad("", titles), pad(&name, categories))?;
+                belief(f, &others, has_given)?;
             }
         }
         let hidden = |still: bool| {
@@ -123,43 +146,58 @@ impl Explanation {
 
     fn influential_rules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\nrules, the most influential first")?;
-        if self.rules.is_empty() {
+        if self.rules.is_empty() && self.typical.is_none() {
             writeln!(f, "  there are no rules")?;
         }
-        let still = |rule: &&RuleExplanation| {
-            !rule.conflict && rule.largest_change.is_none_or(|change| change < MOVED)
+        let all = f.alternate();
+        let moves = |rule: &RuleExplanation| {
+            rule.conflict || rule.largest_change.is_some_and(|change| change >= MOVED)
         };
-        let n_still = self.rules.iter().filter(still).count();
-        for rule in self.most_influential() {
-            if n_still > MAX_UNCHANGED && still(&rule) {
-                continue;
+        let is_shown =
+            |place: usize, rule: &RuleExplanation| all || rule.conflict || (place < MAX_RULES && moves(rule));
+        let mut typical = self.typical.as_ref();
+        for (place, rule) in self.most_influential().into_iter().enumerate() {
+            let is_next = |it: &&TypicalExplanation| {
+                it.largest_change.unwrap_or(0.0) > rule.largest_change.unwrap_or(0.0)
+            };
+            if let Some(it) = typical.take_if(|it| is_next(&&**it)) {
+                combinations(f, it)?;
             }
-            statement(f, rule)?;
-            moved(f, rule)?;
-            match rule.agreement {
-                Some(agreement) if rule.conflict => writeln!(
-                    f,
-                    "     CONFLICT: everything else says otherwise (agrees {}{})",
-                    probability(agreement),
-                    at_best(rule)
-                )?,
-                Some(_) if rule.body_probability.is_none() => {
-                    writeln!(f, "     a probability of 0.5 says nothing")?
-                }
-                Some(agreement) => writeln!(f, "     agrees {}", probability(agreement))?,
-                None => {}
+            if is_shown(place, rule) {
+                self.influential_rule(f, rule)?;
             }
         }
-        if n_still > MAX_UNCHANGED {
-            let names = self.rules.iter().filter(still).map(|rule| match &rule.name {
-                Some(name) => print::name(name),
-                None => rule.number.to_string(),
-            });
-            let intro = format!("  {n_still} rules moved nothing: ");
-            let names: Vec<String> = names.collect();
-            writeln!(f, "{intro}{}", shortened(&names, WIDTH - intro.width()))?;
+        if let Some(it) = typical {
+            combinations(f, it)?;
+        }
+        let ranked = self.most_influential();
+        let hidden = ranked.iter().enumerate().filter(|(place, rule)| !is_shown(*place, rule));
+        let (moving, still): (Vec<_>, Vec<_>) = hidden.map(|(_, rule)| *rule).partition(|rule| moves(rule));
+        if let Some(first) = moving.first() {
+            let largest = first.largest_change.unwrap_or(0.0);
+            writeln!(f, "  {} moved something by {largest:.3} or less", counted(moving.len(), "more rule"))?;
+        }
+        if !still.is_empty() {
+            writeln!(f, "  {} moved nothing", counted(still.len(), "rule"))?;
         }
         Ok(())
+    }
+
+    fn influential_rule(&self, f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
+        statement(f, rule, rule.agreement.filter(|_| !rule.conflict && rule.body_probability.is_some()))?;
+        moved(f, &rule.influences)?;
+        match rule.agreement {
+            Some(agreement) if rule.conflict => writeln!(
+                f,
+                "     CONFLICT: everything else says otherwise (agrees {}{})",
+                probability(agreement),
+                at_best(rule)
+            ),
+            Some(_) if rule.body_probability.is_none() => {
+                writeln!(f, "     a probability of 0.5 says nothing")
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn most_probable(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -231,9 +269,22 @@ fn title(label: &LabelExplanation) -> String {
     }
 }
 
-/// The categories to show. For a yes/no label, the first one suffices.
-fn shown_categories(label: &LabelExplanation) -> &[CategoryExplanation] {
-    if is_yes_no(label) { &label.categories[..1] } else { &label.categories }
+/// The categories to show. For a yes/no label, the first one suffices. Of many categories, those with the largest
+/// probability, before or after.
+fn shown_categories(label: &LabelExplanation, all: bool) -> Vec<&CategoryExplanation> {
+    let categories = &label.categories;
+    if is_yes_no(label) {
+        return vec![&categories[0]];
+    }
+    if all || categories.len() <= MAX_CATEGORIES + 1 {
+        return categories.iter().collect();
+    }
+    let largest = |category: &CategoryExplanation| category.before.max(category.after.unwrap_or(0.0));
+    let mut places: Vec<usize> = (0..categories.len()).collect();
+    places.sort_by_key(|&place| Reverse(size(largest(&categories[place]))));
+    places.truncate(MAX_CATEGORIES);
+    places.sort_unstable();
+    places.into_iter().map(|place| &categories[place]).collect()
 }
 
 fn is_yes_no(label: &LabelExplanation) -> bool {
@@ -244,8 +295,14 @@ fn counted(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
-/// `0.500 -> 0.703  #######... ↑`, or the belief alone if no assignment is possible.
-fn belief(f: &mut fmt::Formatter<'_>, category: &CategoryExplanation) -> fmt::Result {
+/// `0.500 -> 0.703  #######... ↑`, or the belief alone if no assignment is possible. Before them is the belief as it was
+/// given, if any label has one.
+fn belief(f: &mut fmt::Formatter<'_>, category: &CategoryExplanation, has_given: bool) -> fmt::Result {
+    match category.given {
+        Some(given) => write!(f, "{:>6} => ", probability(given))?,
+        None if has_given => write!(f, "          ")?,
+        None => {}
+    }
     let before = probability(category.before);
     let Some(after) = category.after else { return writeln!(f, "{before:>6}") };
     let change = after - category.before;
@@ -258,21 +315,33 @@ fn belief(f: &mut fmt::Formatter<'_>, category: &CategoryExplanation) -> fmt::Re
     writeln!(f, "{}", line.trim_end())
 }
 
-/// `  3  rule 0.8 overhead_work: high & standing -> overhead`
-fn statement(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
+/// The effect of typical combinations.
+fn combinations(f: &mut fmt::Formatter<'_>, typical: &TypicalExplanation) -> fmt::Result {
+    writeln!(f, "     {}, all together", counted(typical.n, "typical combination"))?;
+    moved(f, &typical.influences)
+}
+
+/// `  3  rule 0.8 overhead_work: high & standing -> overhead (agrees 0.713)`. The causes of a noisy-or are hard to read, so it is a
+/// sentence.
+fn statement(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation, agreement: Option<f64>) -> fmt::Result {
     let kind = match rule.kind {
         RuleKind::Rule => "rule",
         RuleKind::NoisyOr => "noisy_or",
     };
     let name = rule.name.as_ref().map_or_else(String::new, |name| format!(" {}", print::name(name)));
     let p = print::number(rule.probability);
-    paragraph(f, &format!("{:>3}  ", rule.number), 9, &format!("{kind} {p}{name}: {}", rule.text))
+    let text = match rule.kind {
+        RuleKind::NoisyOr => format!("{kind}{name}: {}", rule.sentence),
+        RuleKind::Rule => format!("{kind} {p}{name}: {}", rule.text),
+    };
+    let agrees = agreement.map_or_else(String::new, |it| format!(" (agrees {})", probability(it)));
+    paragraph(f, &format!("{:>3}  ", rule.number), 9, &(text + &agrees))
 }
 
-/// `moved activity=overhead 0.500 -> 0.703 (+0.87 log-odds)`, one line per label, the largest change first.
-fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
-    let mut changes: Vec<(&Influence, &Change, f64)> = rule
-        .influences
+/// `moved activity=overhead: 0.703 instead of 0.500 (+0.87 log-odds)`, one line per label, the largest change first.
+fn moved(f: &mut fmt::Formatter<'_>, influences: &[Influence]) -> fmt::Result {
+    let most = if f.alternate() { usize::MAX } else { MAX_INFLUENCES };
+    let mut changes: Vec<(&Influence, &Change, f64)> = influences
         .iter()
         .filter_map(|influence| {
             let change = influence.largest()?;
@@ -280,7 +349,7 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
         })
         .collect();
     changes.sort_by_key(|(_, _, change)| Reverse(size(*change)));
-    for (influence, change, _) in changes.iter().take(MAX_INFLUENCES) {
+    for (influence, change, _) in changes.iter().take(most) {
         let (Some(without), Some(with)) = (change.without, change.with) else { continue };
         let how = match (change.became, change.log_odds_change) {
             (Some(Became::Certain), _) => " (now certain)".to_owned(),
@@ -291,14 +360,14 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
         };
         let indirectly = if influence.mentioned { "" } else { ", by way of other rules" };
         let what = format!(
-            "{} {} -> {}{how}{indirectly}",
+            "{}: {} instead of {}{how}{indirectly}",
             atom(&influence.label, &change.category),
-            probability(without),
-            probability(with)
+            probability(with),
+            probability(without)
         );
         paragraph(f, "     moved ", 11, &what)?;
     }
-    match changes.len().saturating_sub(MAX_INFLUENCES) {
+    match changes.len().saturating_sub(most) {
         0 if changes.is_empty() => writeln!(f, "     moved nothing"),
         0 => Ok(()),
         more => writeln!(f, "     and {}", counted(more, "more label")),
@@ -308,106 +377,4 @@ fn moved(f: &mut fmt::Formatter<'_>, rule: &RuleExplanation) -> fmt::Result {
 /// `label=category`, quoted if necessary.
 fn atom(label: &str, category: &str) -> String {
     format!("{}={}", print::name(label), print::name(category))
-}
-
-/// Three decimals. Values that they would hide are written as `0`, `2e-7`, `>0.999` or `1`.
-fn probability(p: f64) -> String {
-    match p {
-        0.0 => "0".to_owned(),
-        1.0 => "1".to_owned(),
-        p if p < MOVED => format!("{p:.0e}"),
-        p if p >= 1.0 - MOVED => ">0.999".to_owned(),
-        p => format!("{p:.3}"),
-    }
-}
-
-/// A percentage with one decimal, with the same exceptions.
-fn percent(p: f64) -> String {
-    match p {
-        0.0 | 1.0 => format!("{} %", 100.0 * p),
-        p if p < MOVED => format!("{:.0e} %", 100.0 * p),
-        p if p >= 1.0 - MOVED => ">99.9 %".to_owned(),
-        p => format!("{:.1} %", 100.0 * p),
-    }
-}
-
-/// Ten characters, one filled for each tenth.
-fn bar(p: f64) -> String {
-    let filled = (10.0 * p).round() as usize;
-    format!("{}{}", "█".repeat(filled), "·".repeat(10_usize.saturating_sub(filled)))
-}
-
-fn column(texts: impl Iterator<Item = String>) -> usize {
-    texts.map(|text| text.width()).filter(|&width| width <= MAX_NAME_WIDTH).max().unwrap_or(0)
-}
-
-fn pad(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
-}
-
-/// As many names as fit, and the number of the others.
-fn shortened(names: &[String], width: usize) -> String {
-    let mut text = String::new();
-    for (index, name) in names.iter().enumerate() {
-        let more = format!(", and {} more", names.len() - index);
-        if index > 0 && text.width() + 2 + name.width() + more.width() > width {
-            return text + &more;
-        }
-        if index > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(name);
-    }
-    text
-}
-
-/// Splits the text at spaces, but not inside quoted names.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let (mut quoted, mut escaped) = (false, false);
-    text.split(move |c| {
-        quoted ^= c == '"' && !escaped;
-        escaped = quoted && c == '\\' && !escaped;
-        c == ' ' && !quoted
-    })
-}
-
-/// Writes a heading and a text. Long lines are broken between words, and further lines are indented.
-fn paragraph(f: &mut fmt::Formatter<'_>, heading: &str, indent: usize, text: &str) -> fmt::Result {
-    let mut line = heading.to_owned();
-    let mut is_empty = true;
-    for word in words(text) {
-        if !is_empty && line.width() + 1 + word.width() > WIDTH {
-            writeln!(f, "{}", line.trim_end())?;
-            line = " ".repeat(indent);
-            is_empty = true;
-        }
-        if !is_empty {
-            line.push(' ');
-        }
-        line.write_str(word)?;
-        is_empty = false;
-    }
-    writeln!(f, "{}", line.trim_end())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quoted_names_stay_in_one_piece() {
-        let text = r#"a -> "two words" | "a \"b\\" & c"#;
-        assert_eq!(
-            words(text).collect::<Vec<_>>(),
-            ["a", "->", r#""two words""#, "|", r#""a \"b\\""#, "&", "c"]
-        );
-    }
-
-    #[test]
-    fn probabilities_are_never_rounded_to_0_or_1() {
-        let shown = [0.0, 1e-300, 4e-4, 0.0005, 0.5, 0.9994, 0.9996, 1.0].map(probability);
-        assert_eq!(shown, ["0", "1e-300", "4e-4", "0.001", "0.500", "0.999", ">0.999", "1"]);
-        let shown = [0.0, 1e-300, 0.0005, 0.352, 0.9994, 0.9999, 1.0].map(percent);
-        assert_eq!(shown, ["0 %", "1e-298 %", "0.1 %", "35.2 %", "99.9 %", ">99.9 %", "100 %"]);
-    }
 }

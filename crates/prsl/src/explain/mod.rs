@@ -7,35 +7,39 @@
 //! | [`LabelExplanation`] | the belief and the posterior of every category of a label |
 //! | [`RuleExplanation`] | the agreement of a rule, whether it is in conflict, and its effect on each label |
 //! | [`Influence`], [`Change`] | the posterior of a category with and without a rule |
+//! | [`TypicalExplanation`] | the effect of all typical combinations together |
 //! | [`NamedAssignment`] | the most probable assignment, and the second most probable one |
 //!
 //! The text form is for people, and [`Explanation::to_json`] for programs.
 
 mod assignment;
 mod display;
+mod layout;
 mod rules;
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::belief::Instance;
+use crate::belief::{BeliefMatrix, Instance, Row};
+use crate::calibrator::Calibrator;
 use crate::error::{Error, Result};
 use crate::infer::engines::exact::{self, Exact};
-use crate::infer::{AssignmentEngine, Cost, EngineChoice, Engines, Limits, Loopy};
+use crate::infer::{AssignmentEngine, Cost, EngineChoice, Engines, Limits, Loopy, MarginalEngine};
 use crate::label::LabelId;
 use crate::model::Model;
 use crate::posterior::Posterior;
-use crate::rule::{Rule, RuleId};
+use crate::rule::RuleId;
 use crate::syntax::print;
 
 pub use assignment::{Choice, NamedAssignment};
 pub use rules::{Became, Change, Influence, RuleExplanation, RuleKind};
 
 use assignment::best_assignments;
-use rules::{explain_rule, weight_range};
+use rules::{explain_rule, influences, largest_change, weight_range};
 
 /// Minimum change of a probability that is reported. Smaller changes are invisible in three decimals.
 pub(crate) const MOVED: f64 = 0.0005;
@@ -62,8 +66,10 @@ pub struct Explainer {
     marginals: Marginals,
     /// The engine for most probable assignments, or the reason why there is none.
     joint: Result<AssignmentEngine, String>,
-    /// The text of each rule and the range of its weights, which are the same for every row.
-    rules: Vec<(String, [f64; 2])>,
+    /// What is the same for every row.
+    rules: Vec<FixedRule>,
+    /// The engine for marginals without typical combinations; `None` if there are none.
+    without_typical: Option<MarginalEngine>,
 }
 
 /// The engine for marginals, with and without each rule.
@@ -133,9 +139,16 @@ impl Explainer {
         };
         let names = model.names();
         let mut scratch = vec![0; model.labels().len()];
-        let fixed = |rule: &Rule| (print::body(names, rule.body()), weight_range(model, rule, &mut scratch));
-        let rules = model.rules().iter().map(fixed).collect();
-        Ok(Self { marginals, joint, rules })
+        let fixed = |id: RuleId| FixedRule {
+            text: print::body(names, model.rule(id).body()),
+            sentence: model.rule_sentence(id),
+            agreement_range: weight_range(model, model.rule(id), &mut scratch),
+        };
+        let rules = model.rule_ids().map(fixed).collect();
+        let without_typical = (!model.typical().is_empty())
+            .then(|| engines.of(&model.without_typical()).marginals())
+            .transpose()?;
+        Ok(Self { marginals, joint, rules, without_typical })
     }
 
     /// The model that it was compiled from.
@@ -155,12 +168,34 @@ impl Explainer {
         }
     }
 
-    /// Explains one instance, even if it is impossible.
+    /// Explains one instance, even if it is impossible. A row of a [`BeliefMatrix`] holds calibrated beliefs, so the raw ones
+    /// are shown for an [`Evidence`](crate::Evidence) only; use [`Self::explain_raw`] for rows of raw beliefs.
     pub fn explain(&self, instance: &impl Instance) -> Result<Explanation> {
-        self.explain_row(&instance.values(self.model())?)
+        let model = self.model();
+        let raw = instance.raw_values(model)?;
+        self.explain_row(&instance.values(model)?, raw.as_deref())
     }
 
-    fn explain_row(&self, row: &[f64]) -> Result<Explanation> {
+    /// Explains a row of raw beliefs: a matrix for [`Model::without_calibrators`].
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Explainer, Model};
+    ///
+    /// let model = Model::parse("label alarm\ncalibrate alarm platt 2 0")?;
+    /// let mut raw = BeliefMatrix::new(&model.without_calibrators());
+    /// raw.push_evidence(&Evidence::new().belief("alarm", [0.8]))?;
+    /// let explanation = Explainer::compile(&model)?.explain_raw(&raw, 0)?;
+    /// let yes = &explanation.labels[0].categories[0];
+    /// assert_eq!((yes.given, format!("{:.3}", yes.before)), (Some(0.8), "0.941".to_owned()));
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn explain_raw(&self, rows: &BeliefMatrix, row: usize) -> Result<Explanation> {
+        let raw = rows.select(&[row]);
+        let calibrated = raw.calibrated_by(self.model())?;
+        self.explain_row(calibrated.values_of(0), Some(raw.values_of(0)))
+    }
+
+    fn explain_row(&self, row: &[f64], raw: Option<&[f64]>) -> Result<Explanation> {
         let model = self.model();
         let (answer, without) = match &self.marginals {
             Marginals::Exact(engine) => {
@@ -192,12 +227,38 @@ impl Explainer {
             approximate: matches!(self.marginals, Marginals::Loopy(_)),
             possible: posterior.is_some(),
             log_evidence: posterior.as_ref().map(Posterior::log_evidence),
-            labels: model.label_ids().map(|label| explain_label(model, row, &posterior, label)).collect(),
+            labels: model
+                .label_ids()
+                .map(|label| explain_label(model, row, raw, &posterior, label))
+                .collect(),
             rules: model.rule_ids().map(rule).collect(),
+            typical: self.explain_typical(row, posterior.as_ref()),
             best: joint.next(),
             runner_up: joint.next(),
             joint_refused: self.joint.as_ref().err().cloned(),
         })
+    }
+}
+
+/// What is the same for every row about a rule.
+struct FixedRule {
+    text: String,
+    sentence: String,
+    agreement_range: [f64; 2],
+}
+
+impl Explainer {
+    fn explain_typical(&self, row: &[f64], posterior: Option<&Posterior>) -> Option<TypicalExplanation> {
+        let model = self.model();
+        let engine = self.without_typical.as_ref()?;
+        let without = engine.infer(&Row::of(engine.model(), row)).ok();
+        let (with, without) =
+            (posterior.map(Posterior::marginals), without.as_ref().map(Posterior::marginals));
+        let mut influences = influences(model, [with, without], &HashSet::new());
+        influences.iter_mut().for_each(|influence| influence.mentioned = true); // they are about all labels
+        let largest_change =
+            with.zip(without).map(|(with, without)| largest_change(with, without, 0..with.len()));
+        Some(TypicalExplanation { n: model.typical().len(), largest_change, influences })
     }
 }
 
@@ -231,12 +292,27 @@ pub struct Explanation {
     pub labels: Vec<LabelExplanation>,
     /// Every rule, in the model's order.
     pub rules: Vec<RuleExplanation>,
+    /// The effect of all typical combinations together; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub typical: Option<TypicalExplanation>,
     /// The most probable assignment. Ties are broken arbitrarily, but always in the same way.
     pub best: Option<NamedAssignment>,
     /// The second most probable assignment; `None` if no other is possible.
     pub runner_up: Option<NamedAssignment>,
     /// The reason why most probable assignments are missing, if they are too costly for this model.
     pub joint_refused: Option<String>,
+}
+
+/// The effect of all typical combinations together.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct TypicalExplanation {
+    /// Number of combinations.
+    pub n: usize,
+    /// The largest change of any category's probability.
+    pub largest_change: Option<f64>,
+    /// The effect on every label that they change by 0.0005 or more.
+    pub influences: Vec<Influence>,
 }
 
 /// One label before and after the rules.
@@ -257,7 +333,10 @@ pub struct LabelExplanation {
 pub struct CategoryExplanation {
     /// Its name.
     pub name: String,
-    /// The belief: the classifier's, the observation, or the prior.
+    /// The belief as the classifier gave it, if it is known, and if the label has a calibrator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<f64>,
+    /// The belief that the rules start from: the classifier's after calibration, the observation, or the prior.
     pub before: f64,
     /// The posterior; `None` if no assignment is possible.
     pub after: Option<f64>,
@@ -296,6 +375,11 @@ impl Explanation {
 }
 
 impl LabelExplanation {
+    /// Whether a calibrator changed the belief that was given.
+    pub fn is_calibrated(&self) -> bool {
+        self.categories.iter().any(|category| category.given.is_some_and(|given| given != category.before))
+    }
+
     /// The largest change of any of its categories.
     pub fn largest_change(&self) -> Option<f64> {
         let changes = self.categories.iter().map(|category| Some((category.after? - category.before).abs()));
@@ -317,12 +401,21 @@ fn without_each_rule(loopy: &Loopy, row: &[f64]) -> Vec<Option<Vec<f64>>> {
     loopy.model().rule_ids().map(without).collect()
 }
 
-fn explain_label(model: &Model, row: &[f64], posterior: &Option<Posterior>, id: LabelId) -> LabelExplanation {
+fn explain_label(
+    model: &Model,
+    row: &[f64],
+    raw: Option<&[f64]>,
+    posterior: &Option<Posterior>,
+    id: LabelId,
+) -> LabelExplanation {
     let label = model.label(id);
     let before = &row[model.block(id)];
+    let is_calibrated = *model.calibrator(id) != Calibrator::Identity;
+    let given = raw.filter(|_| is_calibrated).map(|raw| &raw[model.block(id)]);
     let after = posterior.as_ref().map(|posterior| posterior.marginal(id));
     let category = |(index, name): (usize, &String)| CategoryExplanation {
         name: name.clone(),
+        given: given.map(|given| given[index]),
         before: before[index],
         after: after.map(|after| after[index]),
     };

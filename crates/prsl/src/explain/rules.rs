@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use super::{MOVED, ROUNDING};
+use super::{FixedRule, MOVED, ROUNDING};
 use crate::label::LabelId;
 use crate::lint::Table;
 use crate::model::Model;
@@ -34,6 +34,8 @@ pub struct RuleExplanation {
     pub kind: RuleKind,
     /// Its statement, as in a model file.
     pub text: String,
+    /// Its statement as a sentence, with its probability.
+    pub sentence: String,
     /// The probability p that it holds.
     pub probability: f64,
     /// Zₖ = P(rule holds | all other rules hold, evidence); `None` if no assignment is possible.
@@ -155,36 +157,45 @@ impl Change {
     }
 }
 
+/// The effect on every label in `scope`, and on other labels that change visibly, from the marginals with and without it.
+pub(super) fn influences(
+    model: &Model,
+    [with, without]: [Option<&[f64]>; 2],
+    scope: &HashSet<LabelId>,
+) -> Vec<Influence> {
+    let change = |label: LabelId| Some(largest_change(with?, without?, model.block(label)));
+    let influence = |label: LabelId| {
+        let block = || model.block(label);
+        let categories = model.label(label).categories().iter().enumerate();
+        let change = |(index, category): (usize, &String)| {
+            Change::new(category, index, without.map(|w| &w[block()]), with.map(|w| &w[block()]))
+        };
+        Influence {
+            label: model.label(label).name().to_owned(),
+            mentioned: scope.contains(&label),
+            categories: categories.map(change).collect(),
+        }
+    };
+    model
+        .label_ids()
+        .filter(|&label| scope.contains(&label) || change(label).is_some_and(|change| change >= MOVED))
+        .map(influence)
+        .collect()
+}
+
 /// Explains one rule by the marginals with and without it. `excludes` is whether it is in the conflict of an impossible
 /// row.
 pub(super) fn explain_rule(
     model: &Model,
     id: RuleId,
-    (text, agreement_range): &(String, [f64; 2]),
+    fixed: &FixedRule,
     [with, without]: [Option<&[f64]>; 2],
     agreement: Option<f64>,
     excludes: bool,
 ) -> RuleExplanation {
     let rule = model.rule(id);
     let scope: HashSet<LabelId> = rule.scope().into_iter().collect();
-    let change = |label: LabelId| Some(largest_change(with?, without?, model.block(label)));
-    let influences = model
-        .label_ids()
-        .filter(|&label| scope.contains(&label) || change(label).is_some_and(|change| change >= MOVED))
-        .map(|label| {
-            let block = || model.block(label);
-            let categories = model.label(label).categories().iter().enumerate();
-            Influence {
-                label: model.label(label).name().to_owned(),
-                mentioned: scope.contains(&label),
-                categories: categories
-                    .map(|(index, category)| {
-                        Change::new(category, index, without.map(|w| &w[block()]), with.map(|w| &w[block()]))
-                    })
-                    .collect(),
-            }
-        })
-        .collect();
+    let agreement_range = fixed.agreement_range;
     RuleExplanation {
         number: id.index() + 1,
         name: rule.name().map(str::to_owned),
@@ -192,15 +203,16 @@ pub(super) fn explain_rule(
             Body::Formula(_) => RuleKind::Rule,
             Body::NoisyOr(_) => RuleKind::NoisyOr,
         },
-        text: text.clone(),
+        text: fixed.text.clone(),
+        sentence: fixed.sentence.clone(),
         probability: rule.probability(),
         agreement,
         body_probability: agreement.and_then(|agreement| body_probability(rule.probability(), agreement)),
-        agreement_range: *agreement_range,
-        conflict: excludes || agreement.is_some_and(|agreement| is_conflict(agreement, *agreement_range)),
+        agreement_range,
+        conflict: excludes || agreement.is_some_and(|agreement| is_conflict(agreement, agreement_range)),
         possible_without: without.is_some(),
         largest_change: with.zip(without).map(|(with, without)| largest_change(with, without, 0..with.len())),
-        influences,
+        influences: influences(model, [with, without], &scope),
     }
 }
 
@@ -246,7 +258,7 @@ fn silence_range(model: &Model, noisy_or: &NoisyOr) -> [f64; 2] {
     named.into_iter().fold([1.0, 1.0], product)
 }
 
-fn largest_change(with: &[f64], without: &[f64], range: std::ops::Range<usize>) -> f64 {
+pub(super) fn largest_change(with: &[f64], without: &[f64], range: std::ops::Range<usize>) -> f64 {
     range.map(|index| (with[index] - without[index]).abs()).fold(0.0, f64::max)
 }
 

@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use prsl::explain::{Became, RuleExplanation};
 use prsl::infer::Enumeration;
-use prsl::{Assignment, BeliefMatrix, Error, Explainer, Explanation, LabelId, Model, Normalize, Row, RuleId};
+use prsl::{
+    Assignment, BeliefMatrix, Error, Evidence, Explainer, Explanation, LabelId, Model, Normalize, Row, RuleId,
+};
 use prsl_testkit::{EXACT, close, small_model};
 
 proptest! {
@@ -281,4 +283,32 @@ fn check_texts(explanation: &Explanation) -> Result<(), String> {
     let text = explanation.to_string();
     ensure(!text.contains("NaN") && !text.contains("inf "), || "NaN".to_owned())?;
     ensure(text.lines().all(|line| line.chars().count() < 100), || "a line is too long".to_owned())
+}
+
+/// The effect of combinations is the difference between the model with and without them.
+#[test]
+fn combinations_have_their_share() {
+    let text = "label a\nlabel b: x, y, z\nrule 0.8: a -> x\ntypical 3: a, y\ntypical 2: a=no, z\ncalibrate a platt 2 -0.5";
+    let model = Model::parse(text).unwrap();
+    let evidence = Evidence::new().belief("a", [0.7]).belief("b", [0.2, 0.3, 0.5]);
+    let explanation = Explainer::compile(&model).unwrap().explain(&evidence).unwrap();
+    let typical = explanation.typical.as_ref().unwrap();
+    assert_eq!(typical.n, 2);
+    let [with, without] = [&model, &model.edit().remove_typical().build().unwrap()]
+        .map(|model| Enumeration::compile(model).unwrap().infer(&evidence).unwrap().marginals().to_vec());
+    let changes = typical.influences.iter().flat_map(|influence| &influence.categories);
+    for (place, change) in changes.enumerate() {
+        assert!((change.with.unwrap() - with[place]).abs() < EXACT);
+        assert!((change.without.unwrap() - without[place]).abs() < EXACT);
+    }
+    // The belief as it was given is shown apart from the calibrated one.
+    let a = &explanation.labels[0].categories[0];
+    assert_eq!(a.given, Some(0.7));
+    let odds = 2.0 * (0.7f64 / 0.3).ln() - 0.5;
+    assert!((a.before - 1.0 / (1.0 + (-odds).exp())).abs() < EXACT);
+    assert_eq!(explanation.labels[1].categories[0].given, None);
+    let shown = explanation.to_string();
+    assert!(shown.starts_with("beliefs (as given => calibrated -> posterior)"), "{shown}");
+    assert!(shown.contains("0.700 => "), "{shown}");
+    assert!(shown.contains("2 typical combinations, all together"), "{shown}");
 }

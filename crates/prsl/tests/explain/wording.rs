@@ -127,3 +127,32 @@ fn a_typical_combination_is_marked() {
     insta::assert_snapshot!(explain(model, evidence));
     assert_eq!(explain(model, Evidence::new()).best.unwrap().typical, Some(1e17));
 }
+
+/// Of many categories, labels and rules only those that matter are shown, unless all are asked for.
+#[test]
+fn a_large_explanation_fits_on_a_screen() {
+    let categories: Vec<String> = (0..30).map(|category| format!("c{category}")).collect();
+    let mut text = format!("label code: {}\n", categories.join(", "));
+    for label in 0..30 {
+        text += &format!("label l{label}\nrule 0.{}: l{label} -> c{label}\n", 70 + label % 25);
+    }
+    text += "noisy_or 0.9: l1 0.2, code in {c2, c3} 0.4, l4=no 0.9\n";
+    for typical in 0..50 {
+        let labels: Vec<String> = (0..30)
+            .map(|label| format!("l{label}={}", if label == typical % 30 { "yes" } else { "no" }))
+            .collect();
+        text += &format!(
+            "typical 0.{}: code=c{}, {}\n",
+            typical + 10,
+            (typical * 7 + typical / 30) % 30,
+            labels.join(", ")
+        );
+    }
+    let explanation = explain(&text, Evidence::new().belief("l1", [0.8]).belief("l2", [0.9]));
+    let shown = explanation.to_string();
+    insta::assert_snapshot!(shown);
+    assert!(shown.lines().count() <= 55, "{} lines", shown.lines().count());
+    let all = format!("{explanation:#}");
+    assert!(categories.iter().all(|category| all.contains(&format!(" {category} "))), "{all}");
+    assert!(all.contains("rule 0.94"), "{all}");
+}

@@ -134,6 +134,11 @@ impl Engines {
         self.with_settings(settings)
     }
 
+    /// The same choice and settings for another model.
+    pub(crate) fn of(&self, model: &Model) -> Self {
+        Self::new(model).with_settings(self.settings).with_choice(self.choice)
+    }
+
     /// The engine to use.
     pub fn choice(&self) -> EngineChoice {
         self.choice
