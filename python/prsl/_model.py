@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -251,20 +252,51 @@ class Model:
     def _joint_log_likelihood(self, beliefs: _prsl.Rows, truths: Codes, threads: int | None = None) -> Any:
         return _prsl.joint_log_likelihoods(self._core, beliefs, truths, threads)
 
-    def calibrate(self, beliefs: Any, truths: Any, method: str = "auto", *, normalize: bool = False) -> Model:
+    def compare(
+        self, other: Model, beliefs: Any, truths: Any, *, normalize: bool = False, seed: int = 1
+    ) -> dict[str, Any]:
+        r"""Paired differences between the scores of another model and those of this one, on the same rows.
+
+        For every score of :meth:`evaluate`, the result has "first" (this model), "second" (the other one), "difference" and
+        its 95 % bootstrap "interval". Its entry "rows" has a tuple for each row with a known truth: its position, and its
+        log-likelihood by both models, the largest difference first. Truths are as in :meth:`evaluate`.
+
+        >>> model = Model.parse("label rain\nlabel wet\nrule 0.9: rain -> wet")
+        >>> alone = Model.parse("label rain\nlabel wet")
+        >>> found = alone.compare(model, {"rain": [0.9], "wet": [0.4]}, {"rain": [1], "wet": [1]})
+        >>> found["joint_accuracy"]["difference"]
+        1.0
+        """
+        cores = (self._core, other._core)
+        found = (
+            rows(self._core, beliefs, normalize=normalize),
+            rows(other._core, beliefs, normalize=normalize),
+        )
+        return _prsl.compare(cores, found, positions(self.labels, truths), seed)
+
+    def calibrate(
+        self, beliefs: Any, truths: Any, method: str = "auto", *, alone: bool = False, normalize: bool = False
+    ) -> Model:
         """The model with calibrators fitted to rows with known truths. `method` is "auto", "platt", "isotonic",
-        "temperature", "dirichlet" or "confusion". "auto" selects one for each label, and temperature scaling for
-        labels with 50 or more categories. Truths are as in :meth:`evaluate`."""
+        "temperature", "dirichlet" or "confusion". Truths are as in :meth:`evaluate`.
+
+        If the model has rules, the calibrators are fitted together beside them, so that the model as a whole explains the
+        truths best; "auto" is then Platt scaling, or a slope with a bias per category for more than two. "isotonic" and
+        "confusion" are always fitted label by label, and so are all with `alone=True`. Label by label, "auto" selects a
+        method for each label, and temperature scaling for labels with 50 or more categories."""
         found = rows(self._core, beliefs, normalize=normalize, raw=True)
         known = positions(self.labels, truths)
         large = [at for at, label in enumerate(self.labels) if len(label.categories) >= MANY_CATEGORIES]
-        if method != "auto" or not large:
-            return Model._of(_prsl.calibrate(self._core, (found, known, None), method))
+        if method != "auto" or not large or (self.rules and not alone):
+            fitted, refused = _prsl.calibrate(self._core, (found, known, None), method, alone)
+            if refused is not None:
+                warnings.warn(f"each label is calibrated by itself, as if there were no rules: {refused}", stacklevel=2)
+            return Model._of(fitted)
         of_large = np.full_like(known, -1)
         of_large[:, large] = known[:, large]
-        scaled = _prsl.calibrate(self._core, (found, of_large, None), "temperature")
+        scaled, _ = _prsl.calibrate(self._core, (found, of_large, None), "temperature", True)
         known[:, large] = -1
-        selected = _prsl.calibrate(self._core, (found, known, None), method)
+        selected, _ = _prsl.calibrate(self._core, (found, known, None), method, True)
         return Model._of(selected._with_calibrators_of(scaled, [self.labels[at].name for at in large]))
 
     def _without_rules(self) -> Model:

@@ -89,3 +89,75 @@ def test_displays(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
     assert (0, 1) in graph.edges and graph.figure_ is not None
     with pytest.raises(errors.ArgumentError):
         LearningCurveDisplay.from_estimator(RuleStacker())
+
+
+def test_label_scores_are_those_of_scikit_learn() -> None:
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    labels = "label rain\nlabel wet\nlabel sky: sun, cloud, fog\n"
+    model = Model.parse(labels + "rule 0.9: rain -> wet\nrule 0.8: rain -> cloud | fog")
+    rng = np.random.default_rng(3)
+    beliefs = {
+        "rain": rng.uniform(0.05, 0.95, 200),
+        "wet": rng.uniform(0.05, 0.95, 200),
+        "sky": rng.dirichlet([1, 1, 1], 200),
+    }
+    truths: dict[str, list[object]] = {
+        "rain": [None if row % 7 == 0 else bool(rng.random() < p) for row, p in enumerate(beliefs["rain"])],
+        "wet": [bool(rng.random() < p) for p in beliefs["wet"]],
+        "sky": [str(rng.choice(["sun", "cloud", "fog"], p=p)) for p in beliefs["sky"]],
+    }
+    posterior = model.predict(beliefs)
+    for scores in model.evaluate(beliefs, truths)["labels"]:
+        name = scores["label"]
+        known = np.array([truth is not None for truth in truths[name]])
+        label = next(label for label in model.labels if label.name == name)
+        probabilities = np.asarray(posterior[name])[known]
+        if probabilities.ndim == 1:
+            probabilities = np.column_stack([1 - probabilities, probabilities])
+        wanted = [truth for truth in truths[name] if truth is not None]
+        codes = np.array([int(truth) if isinstance(truth, bool) else label.categories.index(truth) for truth in wanted])
+        assert scores["known"] == known.sum()
+        loss = sklearn_metrics.log_loss(codes, probabilities, labels=range(len(label.categories)))
+        assert scores["log_loss"] == pytest.approx(loss, rel=1e-9)
+        predicted = probabilities.argmax(axis=1)
+        assert scores["accuracy"] == pytest.approx((predicted == codes).mean())
+        for scored in scores["classes"]:
+            category = label.categories.index(scored["category"])
+            is_true, is_predicted = codes == category, predicted == category
+            auc = sklearn_metrics.roc_auc_score(is_true, probabilities[:, category])
+            assert scored["auc"] == pytest.approx(auc, rel=1e-9)
+            assert scored["f1"] == pytest.approx(sklearn_metrics.f1_score(is_true, is_predicted))
+            assert scored["sensitivity"] == pytest.approx(sklearn_metrics.recall_score(is_true, is_predicted))
+            assert scored["specificity"] == pytest.approx(sklearn_metrics.recall_score(~is_true, ~is_predicted))
+
+
+def test_differences_between_models_are_paired() -> None:
+    rules = "label rain\nlabel wet\nrule 0.9: rain -> wet"
+    model, alone = Model.parse(rules), Model.parse("label rain\nlabel wet")
+    rng = np.random.default_rng(5)
+    beliefs = {"rain": rng.uniform(0.1, 0.9, 50), "wet": rng.uniform(0.1, 0.9, 50)}
+    truths = {"rain": rng.integers(0, 2, 50), "wet": rng.integers(0, 2, 50)}
+    found = alone.compare(model, beliefs, truths)
+    score = "mean_joint_log_likelihood"
+    first, second = (each.evaluate(beliefs, truths)[score] for each in (alone, model))
+    assert (found[score]["first"], found[score]["second"]) == (first, second)
+    low, high = found[score]["interval"]
+    assert low <= second - first <= high
+    logs = [each.joint_log_likelihood(beliefs, truths) for each in (alone, model)]
+    row, before, after = found["rows"][0]
+    assert (before, after) == pytest.approx((logs[0][row], logs[1][row]))
+    assert abs(after - before) == pytest.approx(np.abs(logs[1] - logs[0]).max())
+
+
+def test_calibrators_are_fitted_beside_rules_unless_alone() -> None:
+    model = Model.parse("label rain\nlabel wet\nrule 1: rain -> wet")
+    rng = np.random.default_rng(7)
+    rain = rng.random(300) < 0.4
+    wet = rain | (rng.random(300) < 0.3)
+    odds = {"rain": np.where(rain, 1, -1) + rng.normal(size=300), "wet": np.where(wet, 1, -1) + rng.normal(size=300)}
+    beliefs = {name: 1 / (1 + np.exp(-3 * each)) for name, each in odds.items()}
+    truths = {"rain": rain, "wet": wet}
+    together, alone = model.calibrate(beliefs, truths), model.calibrate(beliefs, truths, alone=True)
+    score = "mean_joint_log_likelihood"
+    raw, best, other = (each.evaluate(beliefs, truths)[score] for each in (model, together, alone))
+    assert raw < best and other < best

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prsl::Limits;
 use prsl::lint::Diagnostic;
 use prsl::lint::{self, Finding, Implied};
+use prsl::{Body, Limits};
 use serde::Serialize;
 
 use crate::arguments::MemoryLimit;
@@ -166,8 +166,12 @@ impl Report {
                 Some(condition) => format!("if {condition} then {}", it.conclusion),
                 None => it.conclusion.clone(),
             };
-            let p = model.rules()[it.rule - 1].probability();
-            let _ = writeln!(text, "{:>3}  {p}: {rule}", it.rule);
+            let stated = &model.rules()[it.rule - 1];
+            let (kind, statement) = match stated.body() {
+                Body::NoisyOr(_) => ("noisy_or", "it fires".to_owned()),
+                _ => ("rule", statement),
+            };
+            let _ = writeln!(text, "{:>3}  {kind} {}: {rule}", it.rule, stated.probability());
             let _ = writeln!(text, "     {statement}: {:.3} instead of {:.3}", it.with, it.without);
         }
         let n_left = model.rules().len() - implied.len();

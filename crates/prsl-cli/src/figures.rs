@@ -111,9 +111,12 @@ impl Effects {
 
     fn chart(&self, title: &str, x_label: &str, averages: &[Average]) -> String {
         let model = self.effects.model();
-        let bar = |(rule, average): (RuleId, &Average)| Bar {
-            name: format!("{}. {}", rule.index() + 1, model.rule_sentence(rule)),
-            value: average.mean(),
+        let bar = |(rule, average): (RuleId, &Average)| {
+            let name = model.rule(rule).name().map_or(String::new(), |name| format!("{name}: "));
+            Bar {
+                name: format!("{}. {name}{}", rule.index() + 1, model.rule_sentence(rule)),
+                value: average.mean(),
+            }
         };
         let bars = model.rule_ids().zip(averages).map(bar).collect();
         BarChart { title: title.to_owned(), x_label: x_label.to_owned(), bars }.to_svg()

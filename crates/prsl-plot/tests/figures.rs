@@ -65,7 +65,7 @@ fn bar_charts() {
     check(&chart(vec![]).to_svg());
     check(&chart(vec![bar(Some(f64::NAN)), bar(Some(-1e-9)), bar(None), bar(Some(7.0))]).to_svg());
     let many = chart(vec![bar(Some(1.0)); 500]).to_svg();
-    assert!(many.contains("and 440 with less"));
+    assert!(many.contains("and 480 with less"));
     check(&many);
 }
 

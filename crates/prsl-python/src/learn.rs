@@ -11,6 +11,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use prsl::calibrate::CalibrationMethod;
 use prsl::learn::paper::{self, Evaluation, Gradients, PaperLearner, PaperProgress};
 use prsl::learn::{Addition, Calibrating, Examples, Learner, Phase, Progress};
+use prsl::{LabelId, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -405,12 +406,31 @@ fn deadline(max_seconds: Option<f64>) -> PyResult<Option<Instant>> {
     Ok(Instant::now().checked_add(time))
 }
 
-/// The model with calibrators fitted label by label to rows with known truths.
+/// The model with calibrators fitted to rows with known truths: beside its rules where that is possible and not refused, else
+/// label by label. Returns also the reason why they were fitted label by label, if exact inference is too costly.
 #[pyfunction]
-pub fn calibrate(py: Python<'_>, model: &Model, train: Data<'_>, method_name: &str) -> PyResult<Model> {
+pub fn calibrate(
+    py: Python<'_>,
+    model: &Model,
+    train: Data<'_>,
+    method_name: &str,
+    alone: bool,
+) -> PyResult<(Model, Option<String>)> {
     let method = method(method_name)?;
     let examples = examples(&train)?;
-    let fitted =
-        detached(py, None, || -> Result<prsl::Model> { Ok(examples.calibrated(model.model(), method)?) })??;
-    Ok(Model::of(&fitted)?)
+    let is_smooth = !matches!(method, CalibrationMethod::Isotonic | CalibrationMethod::Confusion);
+    let beside = !alone && is_smooth && !model.model().rules().is_empty();
+    let (fitted, refused) = detached(py, None, || -> Result<(prsl::Model, Option<String>)> {
+        let mut refused = None;
+        if beside {
+            let labels: Vec<LabelId> = model.model().label_ids().collect();
+            match examples.calibrated_beside_rules(model.model(), method, &labels, Limits::default()) {
+                Ok(fitted) => return Ok((fitted.model, None)),
+                Err(error @ prsl::Error::TooCostly { .. }) => refused = Some(error.to_string()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok((examples.calibrated(model.model(), method)?, refused))
+    })??;
+    Ok((Model::of(&fitted)?, refused))
 }

@@ -26,7 +26,7 @@ mod _prsl {
     #[pymodule_export]
     use super::model::{Combination, Finding, Label, Model, ModelBuilder, Rule};
     #[pymodule_export]
-    use super::score::{evaluate, joint_log_likelihoods};
+    use super::score::{compare, evaluate, joint_log_likelihoods};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! Scores of predictions.
 
 use numpy::{PyArray1, PyReadonlyArray2};
-use prsl::metrics::{self, Evaluation, Metric};
+use prsl::metrics::{self, Bootstrap, ClassScores, Evaluation, LabelScores, Metric};
 use prsl::{CategoryId, JunctionTree, LabelId, Truth};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -64,6 +64,65 @@ pub fn evaluate<'py>(
     let bins: Vec<(usize, f64, f64)> =
         bins.iter().map(|bin| (bin.count, bin.probability, bin.frequency)).collect();
     found.set_item("reliability", bins)?;
+    let labels = evaluation.label_scores();
+    let labels: Vec<Bound<'py, PyDict>> =
+        labels.iter().map(|scores| of_label(py, model.model(), scores)).collect::<PyResult<_>>()?;
+    found.set_item("labels", labels)?;
+    Ok(found)
+}
+
+/// The scores of one label.
+fn of_label<'py>(py: Python<'py>, model: &prsl::Model, scores: &LabelScores) -> PyResult<Bound<'py, PyDict>> {
+    let class = |scores: &ClassScores| -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        found.set_item("category", &scores.category)?;
+        found.set_item("positives", scores.positives)?;
+        found.set_item("f1", scores.f1)?;
+        found.set_item("auc", scores.auc)?;
+        found.set_item("sensitivity", scores.sensitivity)?;
+        found.set_item("specificity", scores.specificity)?;
+        Ok(found)
+    };
+    let found = PyDict::new(py);
+    found.set_item("label", model.label(scores.label).name())?;
+    found.set_item("known", scores.known)?;
+    found.set_item("accuracy", scores.accuracy)?;
+    found.set_item("log_loss", scores.log_loss)?;
+    found.set_item("classes", scores.classes.iter().map(class).collect::<PyResult<Vec<_>>>()?)?;
+    Ok(found)
+}
+
+/// Paired differences between two models' scores on the same rows: those of the second less those of the first.
+#[pyfunction]
+pub fn compare<'py>(
+    py: Python<'py>,
+    models: [PyRef<'py, Model>; 2],
+    rows: [PyRef<'py, Rows>; 2],
+    truth: PyReadonlyArray2<'py, i64>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let truths = truths(models[0].model(), rows[0].rows.n_rows(), &truth)?;
+    let [first, second] = [0, 1].map(|place| (models[place].model().clone(), rows[place].rows.clone()));
+    let (evaluations, compared) = detached(py, None, || -> Result<_> {
+        let of = |(model, rows): &(prsl::Model, prsl::BeliefMatrix)| Evaluation::of(model, rows, &truths);
+        let evaluations = [of(&first)?, of(&second)?];
+        let compared =
+            evaluations[0].compare(&evaluations[1], &Bootstrap { seed, ..Bootstrap::default() })?;
+        Ok((evaluations, compared))
+    })??;
+    let scores = evaluations.each_ref().map(Evaluation::scores);
+    let found = PyDict::new(py);
+    for metric in Metric::ALL {
+        let line = PyDict::new(py);
+        line.set_item("first", scores[0].get(metric))?;
+        line.set_item("second", scores[1].get(metric))?;
+        line.set_item("difference", compared.get(metric).map(|it| it.difference))?;
+        line.set_item("interval", compared.get(metric).map(|it| (it.interval[0], it.interval[1])))?;
+        found.set_item(metric.name(), line)?;
+    }
+    let rows: Vec<(usize, f64, f64)> =
+        compared.rows.iter().map(|row| (row.row, row.log_likelihoods[0], row.log_likelihoods[1])).collect();
+    found.set_item("rows", rows)?;
     Ok(found)
 }
 

@@ -131,3 +131,18 @@ fn more_memory_is_recommended_only_if_it_helps() {
     let run = folder.prsl("predict dense.prsl b.csv --engine exact --memory 1MiB");
     assert!(run.stderr.contains("`--memory 8GiB`, for example, raises the limit"), "{run}");
 }
+
+#[test]
+fn implied_probabilities_are_shown_if_asked_for() {
+    let model = "label a prior 0.02\nlabel b prior 0.5\nrule 0.97: b -> a\nnoisy_or 0.8: a 0.5, b 0.1\n";
+    let folder = Folder::new(&[("model.prsl", model)]);
+    insta::assert_snapshot!(folder.prsl("check --implied model.prsl").done());
+    let run = folder.prsl("check --implied --format json model.prsl").done();
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).expect("one object");
+    assert_eq!(report["implied"][0]["condition"], "b");
+    assert!(
+        (report["implied"][0]["with"].as_f64().expect("a number") - 0.397_540_98).abs() < 1e-6,
+        "{report}"
+    );
+    assert!(!folder.prsl("check model.prsl").done().stdout.contains("by itself"));
+}

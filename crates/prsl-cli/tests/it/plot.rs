@@ -12,9 +12,9 @@ fn folder() -> Folder {
 
 const FIGURES: [(&str, &str, &str); 4] = [
     ("graph", "", "overhead_work"),
-    ("influence", "beliefs.csv", "gait_is_walking: 0."),
+    ("influence", "beliefs.csv", "gait_is_walking: walking if and only if gait"),
     ("reliability", "beliefs.csv truth.csv", "beliefs as given"),
-    ("weights", "beliefs.csv truth.csv", "gait_is_walking: 0."),
+    ("weights", "beliefs.csv truth.csv", "gait_is_walking: walking if and only if gait"),
 ];
 
 #[test]
