@@ -1,7 +1,7 @@
 //! Bar charts: a number for each rule.
 
 use crate::axis::Axis;
-use crate::svg::{Anchor, Svg, rounded, series, shortened, width};
+use crate::svg::{Anchor, Svg, rounded, series, width, wrapped};
 
 /// Horizontal bars, longest first, negative ones to the left.
 ///
@@ -38,9 +38,12 @@ pub struct Bar {
 
 /// Maximum number of bars; the others are only counted.
 const MAX_BARS: usize = 20;
-/// Maximum length of a name in columns; longer ones are shortened.
-const NAME: usize = 90;
+/// Maximum length of a line of a name in columns. Longer names take several lines.
+const NAME: usize = 56;
+/// Height of a bar with a name of one line.
 const ROW: f64 = 24.0;
+/// Height of each further line.
+const LINE: f64 = 15.0;
 const TOP: f64 = 52.0;
 const PLOT: f64 = 380.0;
 /// Space for a number beside its bar.
@@ -55,16 +58,20 @@ impl BarChart {
         let left_out = bars.len().saturating_sub(MAX_BARS);
         bars.truncate(MAX_BARS);
         let mut svg = Svg::new(&self.title, &self.description(&bars, left_out));
-        let names = bars.iter().map(|bar| width(&shown_name(bar))).fold(60.0, f64::max) + 24.0;
+        let names = bars.iter().flat_map(|bar| shown_name(bar)).map(|line| width(&line));
+        let names = names.fold(60.0, f64::max) + 24.0;
         let right = names + PLOT + 2.0 * NUMBER;
         let axis = axis(&bars, names + NUMBER);
-        let bottom = TOP + ROW * bars.len() as f64;
+        let heights: Vec<f64> = bars.iter().map(|bar| height(bar)).collect();
+        let bottom = TOP + heights.iter().sum::<f64>();
         for (value, name) in axis.ticks(4) {
             svg.line("grid", (axis.at(value), TOP - 4.0), (axis.at(value), bottom + 4.0), 1.0);
             svg.text("soft", Anchor::Middle, (axis.at(value), bottom + 22.0), &name);
         }
-        for (index, bar) in bars.iter().enumerate() {
-            draw_bar(&mut svg, axis, bar, names, TOP + ROW * index as f64);
+        let mut top = TOP;
+        for (bar, height) in bars.iter().zip(heights) {
+            draw_bar(&mut svg, axis, bar, names, (top, height));
+            top += height;
         }
         svg.line("base", (axis.at(0.0), TOP - 4.0), (axis.at(0.0), bottom + 4.0), 1.0);
         svg.text("title", Anchor::Start, (16.0, 28.0), &self.title);
@@ -95,9 +102,18 @@ fn axis(bars: &[&Bar], start: f64) -> Axis {
     Axis::new((low, high), (start, start + PLOT))
 }
 
-fn draw_bar(svg: &mut Svg, axis: Axis, bar: &Bar, names: f64, top: f64) {
+/// The height of a bar and its name.
+fn height(bar: &Bar) -> f64 {
+    ROW + LINE * shown_name(bar).len().saturating_sub(1) as f64
+}
+
+fn draw_bar(svg: &mut Svg, axis: Axis, bar: &Bar, names: f64, (top, height): (f64, f64)) {
+    for (index, line) in shown_name(bar).iter().enumerate() {
+        let baseline = top + ROW / 2.0 + 4.0 + LINE * index as f64;
+        svg.text("", Anchor::End, (names - 8.0, baseline), line.trim_start());
+    }
+    let top = top + (height - ROW) / 2.0;
     let baseline = top + ROW / 2.0 + 4.0;
-    svg.text("", Anchor::End, (names - 8.0, baseline), &shown_name(bar));
     let value = bar.value.filter(|value| value.is_finite()).unwrap_or(0.0);
     let (zero, end) = (axis.at(0.0), axis.at(value));
     let color = if value < 0.0 { series(1) } else { series(0) };
@@ -108,8 +124,8 @@ fn draw_bar(svg: &mut Svg, axis: Axis, bar: &Bar, names: f64, top: f64) {
     svg.text("soft", anchor, (x, baseline), &shown(bar.value));
 }
 
-fn shown_name(bar: &Bar) -> String {
-    shortened(&rounded(&bar.name), NAME)
+fn shown_name(bar: &Bar) -> Vec<String> {
+    wrapped(&rounded(&bar.name), NAME)
 }
 
 /// A number with three significant digits.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use unicode_width::UnicodeWidthStr;
 
 /// Number of series with a color of their own.
 pub(crate) const COLORS: usize = 5;
@@ -143,23 +143,6 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
-/// The text, truncated to fit.
-pub(crate) fn shortened(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut room = columns.saturating_sub(1);
-    let fits = |letter: &char| match room.checked_sub(letter.width().unwrap_or(0)) {
-        Some(left) => {
-            room = left;
-            true
-        }
-        None => false,
-    };
-    let start: String = text.chars().take_while(fits).collect();
-    format!("{}…", start.trim_end())
-}
-
 /// The text with its numbers rounded to three decimals.
 pub(crate) fn rounded(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -237,10 +220,10 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_escaped_and_shortened() {
+    fn texts_are_escaped_and_wrapped() {
         assert_eq!(escape("a < b & \"c\"\u{1}\n"), "a &lt; b &amp; &quot;c&quot;\u{fffd} ");
-        assert_eq!(shortened("short", 5), "short");
-        assert_eq!(shortened("a long name", 7), "a long…");
-        assert_eq!(shortened("漢字漢字", 5), "漢字…");
+        assert_eq!(wrapped("short", 5), ["short"]);
+        assert_eq!(wrapped("a long name of it", 11), ["a long name", "    of it"]);
+        assert_eq!(wrapped("漢字 漢字", 5), ["漢字", "    漢字"]);
     }
 }

@@ -171,6 +171,9 @@ pub fn text(model: &Model, scored: &[(Part, Scored)], labels: [&[LabelScores]; 2
     if whole.intervals.is_some() {
         let _ = writeln!(text, "\nIn brackets: 95 % bootstrap intervals (1,000 resamples of the rows).");
     }
+    if scored.iter().any(|(part, _)| *part == Part::Calibrated) && !model.rules().is_empty() {
+        text += "Calibrators that were fitted beside rules may be wrong without them.\n";
+    }
     text + &remarks(&whole.scores)
 }
 

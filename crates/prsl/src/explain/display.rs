@@ -95,34 +95,7 @@ impl Explanation {
                 .map(|category| print::name(&category.name)),
         );
         for label in &shown {
-            let mut title = title(label);
-            if title.width() > titles {
-                writeln!(f, "  {title}")?;
-                title.clear();
-            }
-            let shown = shown_categories(label, all);
-            for category in &shown {
-                let name = print::name(&category.name);
-                write!(f, "  {}  {}  ", pad(&title, titles), pad(&name, categories))?;
-                belief(f, category, has_given)?;
-                title.clear();
-            }
-            let n_left = label.categories.len() - shown.len();
-            if n_left > 0 && !is_yes_no(label) {
-                let of = |value: &dyn Fn(&CategoryExplanation) -> f64| -> f64 {
-                    let shown: f64 = shown.iter().map(|category| value(category)).sum();
-                    (1.0 - shown).max(0.0)
-                };
-                let others = CategoryExplanation {
-                    name: String::new(),
-                    given: label.is_calibrated().then(|| of(&|category| category.given.unwrap_or(0.0))),
-                    before: of(&|category| category.before),
-                    after: self.possible.then(|| of(&|category| category.after.unwrap_or(0.0))),
-                };
-                let name = format!("{n_left} others");
-                write!(f, "  {}  {}  ", pad("", titles), pad(&name, categories))?;
-                belief(f, &others, has_given)?;
-            }
+            self.label_lines(f, label, [titles, categories], has_given)?;
         }
         let hidden = |still: bool| {
             let hides = move |label: &&LabelExplanation| (change(label) < MOVED) == still;
@@ -142,6 +115,34 @@ impl Explanation {
             writeln!(f, "  there are no labels")?;
         }
         Ok(())
+    }
+
+    /// The lines of one label. `widths` are those of the columns of titles and of categories.
+    fn label_lines(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        label: &LabelExplanation,
+        widths: [usize; 2],
+        has_given: bool,
+    ) -> fmt::Result {
+        let mut title = title(label);
+        if title.width() > widths[0] {
+            writeln!(f, "  {title}")?;
+            title.clear();
+        }
+        let shown = shown_categories(label, f.alternate());
+        for category in &shown {
+            let name = print::name(&category.name);
+            write!(f, "  {}  {}  ", pad(&title, widths[0]), pad(&name, widths[1]))?;
+            belief(f, category, has_given)?;
+            title.clear();
+        }
+        let n_left = label.categories.len() - shown.len();
+        if n_left == 0 || is_yes_no(label) {
+            return Ok(());
+        }
+        write!(f, "  {}  {}  ", pad("", widths[0]), pad(&format!("{n_left} others"), widths[1]))?;
+        belief(f, &others(label, &shown), has_given)
     }
 
     fn influential_rules(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -285,6 +286,20 @@ fn shown_categories(label: &LabelExplanation, all: bool) -> Vec<&CategoryExplana
     places.truncate(MAX_CATEGORIES);
     places.sort_unstable();
     places.into_iter().map(|place| &categories[place]).collect()
+}
+
+/// All categories that are not shown, as one.
+fn others(label: &LabelExplanation, shown: &[&CategoryExplanation]) -> CategoryExplanation {
+    let rest = |value: &dyn Fn(&CategoryExplanation) -> Option<f64>| -> Option<f64> {
+        let shown: Option<f64> = shown.iter().map(|category| value(category)).sum();
+        shown.map(|shown| (1.0 - shown).max(0.0))
+    };
+    CategoryExplanation {
+        name: String::new(),
+        given: rest(&|category| category.given).filter(|_| label.is_calibrated()),
+        before: rest(&|category| Some(category.before)).unwrap_or(0.0),
+        after: rest(&|category| category.after),
+    }
 }
 
 fn is_yes_no(label: &LabelExplanation) -> bool {
