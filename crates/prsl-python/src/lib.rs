@@ -3,6 +3,7 @@
 
 mod ask;
 mod beliefs;
+mod builder;
 mod data;
 mod errors;
 mod learn;
@@ -20,11 +21,13 @@ mod _prsl {
     #[pymodule_export]
     use super::beliefs::Rows;
     #[pymodule_export]
+    use super::builder::ModelBuilder;
+    #[pymodule_export]
     use super::data::read_mulan;
     #[pymodule_export]
     use super::learn::{calibrate, learn, learn_paper};
     #[pymodule_export]
-    use super::model::{Combination, Finding, Label, Model, ModelBuilder, Rule};
+    use super::model::{Combination, Finding, Label, Model, Rule};
     #[pymodule_export]
     use super::score::{compare, evaluate, joint_log_likelihoods};
 
