@@ -29,8 +29,8 @@ pub struct ClassScores {
     pub positives: usize,
     /// 2 hits / (predicted + true); `None` if it is neither predicted nor true.
     pub f1: Option<f64>,
-    /// The probability that a row in which it is true gets a higher posterior than one in which it is not, ties counted as
-    /// one half; `None` if there are no such rows. Impossible rows have no posterior and do not count.
+    /// Area under the ROC curve: the share of pairs in which the row where it is true has the higher posterior. Ties count
+    /// one half. `None` if there are no such pairs. Impossible rows have no posterior and do not count.
     pub auc: Option<f64>,
     /// Share of the rows in which it is true that predict it.
     pub sensitivity: Option<f64>,
