@@ -225,7 +225,7 @@ impl Induction<'_> {
     }
 
     /// Removes rules of a tiny weight. Returns whether there were any.
-    fn remove_weak(&self, state: &mut State) -> bool {
+    pub(crate) fn remove_weak(&self, state: &mut State) -> bool {
         let n_fixed = self.problem.n_fixed();
         let kept: Vec<usize> =
             (0..state.features.len()).filter(|&at| state.parameters[n_fixed + at] >= MIN_WEIGHT).collect();

@@ -371,7 +371,8 @@ impl Learner {
             if !pays && !run.is_over {
                 let simpler = induction.simplify(&mut state, &mut compiled, &mut || run.goes_on())?;
                 let fewer = induction.prune(&mut state, &mut compiled, &mut || run.goes_on())?;
-                if simpler || fewer {
+                let shorter = induction.relax(&mut state, &mut compiled, &mut || run.goes_on())?;
+                if simpler || fewer || shorter {
                     pays = true;
                     (state.n_failures, state.n_refusals) = (0, 0);
                 }

@@ -3,15 +3,16 @@
 //! A rule that was added early may stand for several that came later. Each move decreases the objective plus all prices,
 //! so that the moves end.
 
+use std::collections::BTreeSet;
+
 use super::feature::Feature;
-use super::fisher::{Added, Fisher};
+use super::fisher::{Added, Fisher, Matrix};
 use super::induction::{Induction, State, TOLERANCE};
 use super::problem::Compiled;
 use crate::error::{Error, Result};
 
-/// A rule is suspected not to pay if its loss without refitting is below this multiple of its price. Refitting the
-/// others makes up for a part of the loss.
-const SUSPICIOUS: f64 = 10.0;
+/// A rule is suspected not to pay if its estimated loss is below this multiple of its price.
+const SUSPICIOUS: f64 = 3.0;
 /// Maximum work of replacements, in multiply-adds: about a second.
 const MAX_WORK: f64 = 2e9;
 /// Number of evaluations of a refit, about.
@@ -27,13 +28,10 @@ impl Induction<'_> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
         let mut is_changed = false;
-        let mut suspects = self.suspects(state, compiled, goes_on);
-        if suspects.is_empty() {
-            return Ok(false);
-        }
         let sheet = self.draw(state, compiled);
         let fisher = Fisher::new(self.problem, &sheet, &state.features);
         let mut hessian = fisher.map(|fisher| fisher.matrix().clone());
+        let mut suspects = self.suspects(state, hessian.as_ref());
         while let Some(feature) = suspects.pop().filter(|_| goes_on()) {
             let place = state.features.iter().position(|other| *other == feature).expect("it is learned");
             let (mut parameters, point) = self.without(state, compiled, hessian.as_ref(), place, goes_on);
@@ -50,25 +48,73 @@ impl Induction<'_> {
         Ok(is_changed)
     }
 
-    /// Learned rules that may not pay, the weakest last. The loss without refitting is an upper bound of the loss.
-    fn suspects(
+    /// Learned rules that may not pay, the weakest last; all of them if there is no estimate of the Hessian.
+    ///
+    /// Without a rule of weight w, and with the others refitted, a quadratic objective with the Hessian H increases by
+    /// w² / (2 (H⁻¹)ₖₖ) (Hassibi and Stork, "Optimal brain surgeon", 1992).
+    fn suspects(&self, state: &State, hessian: Option<&Matrix>) -> Vec<Feature> {
+        let n_fixed = self.problem.n_fixed();
+        let n = state.parameters.len();
+        let factor = hessian.map(|hessian| hessian.factor(&vec![true; n], &vec![1.0; n]));
+        let loss = |place: usize| -> f64 {
+            let Some(factor) = &factor else { return 0.0 };
+            let mut column = vec![0.0; n];
+            column[n_fixed + place] = 1.0;
+            factor.solve(&mut column);
+            state.parameters[n_fixed + place].powi(2) / (2.0 * column[n_fixed + place])
+        };
+        let losses = state.features.iter().enumerate().map(|(place, feature)| (loss(place), feature));
+        let may_fail =
+            |(loss, feature): &(f64, &Feature)| *loss < SUSPICIOUS * self.parsimony * self.price(feature);
+        let mut losses: Vec<(f64, &Feature)> = losses.filter(may_fail).collect();
+        losses.sort_by(|a, b| b.0.total_cmp(&a.0));
+        losses.into_iter().map(|(_, feature)| feature.clone()).collect()
+    }
+
+    /// Adds all shorter clauses within the learned ones at once, refits, and removes what does not pay. A set of long clauses
+    /// may stand for as many short ones, which cannot be reached by replacing one rule at a time. Returns whether objective
+    /// and prices decrease together.
+    pub(crate) fn relax(
         &self,
-        state: &State,
+        state: &mut State,
         compiled: &mut Compiled,
         goes_on: &mut dyn FnMut() -> bool,
-    ) -> Vec<Feature> {
-        let n_fixed = self.problem.n_fixed();
-        let mut losses = Vec::new();
-        for (place, feature) in state.features.iter().enumerate().take_while(|_| goes_on()) {
-            let mut parameters = state.parameters.clone();
-            parameters[n_fixed + place] = 0.0;
-            let loss = self.problem.point(compiled, &parameters).value - state.value;
-            if loss < SUSPICIOUS * self.parsimony * self.price(feature) {
-                losses.push((loss, feature.clone()));
-            }
+    ) -> Result<bool> {
+        let shorter = shorter_clauses(&state.features);
+        let each = EVALUATIONS * self.problem.data.n_rows() as f64 * compiled.engine.work();
+        if shorter.is_empty() || each * shorter.len() as f64 > MAX_WORK || !goes_on() {
+            return Ok(false);
         }
-        losses.sort_by(|a, b| b.0.total_cmp(&a.0));
-        losses.into_iter().map(|(_, feature)| feature).collect()
+        let mut next = state.clone();
+        for feature in shorter {
+            next.broken.push(self.problem.broken(&feature));
+            next.features.push(feature);
+            next.parameters.push(0.0);
+        }
+        let mut relaxed = match self.problem.compile_larger(&next.features, &next.broken) {
+            Ok(relaxed) => relaxed,
+            Err(Error::TooCostly { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let start = std::mem::take(&mut next.parameters);
+        let (parameters, point) = self.refit(&mut relaxed, None, start, TOLERANCE, goes_on);
+        (next.parameters, next.value) = (parameters, point.value);
+        if self.remove_weak(&mut next) {
+            relaxed = self.problem.compile(&next.features, &next.broken)?;
+            next.value = self.problem.point(&mut relaxed, &next.parameters).value;
+        }
+        while self.prune(&mut next, &mut relaxed, goes_on)? {}
+        let is_better = self.total(&next) < self.total(state) - TOLERANCE;
+        if is_better {
+            (*state, *compiled) = (next, relaxed);
+        }
+        Ok(is_better)
+    }
+
+    /// The objective with the prices of all learned rules.
+    fn total(&self, state: &State) -> f64 {
+        let prices: f64 = state.features.iter().map(|feature| self.price(feature)).sum();
+        state.value + self.parsimony * prices
     }
 
     /// Replaces rules by one or two simpler ones, each without one of their literals. Returns whether any was replaced.
@@ -146,6 +192,23 @@ impl Induction<'_> {
         }
         Ok(None)
     }
+}
+
+/// All clauses of two and more literals within longer ones that are not learned themselves.
+fn shorter_clauses(features: &[Feature]) -> BTreeSet<Feature> {
+    let mut shorter = BTreeSet::new();
+    for feature in features {
+        let Feature::Conjunction(literals) = feature else { continue };
+        for subset in 1..(1_usize << literals.len()) - 1 {
+            if subset.count_ones() > 1 {
+                let is_in = |place: &usize| subset >> place & 1 == 1;
+                let part = (0..literals.len()).filter(is_in).map(|place| literals[place].clone());
+                shorter.insert(Feature::Conjunction(part.collect()));
+            }
+        }
+    }
+    shorter.retain(|feature| !features.contains(feature));
+    shorter
 }
 
 /// The clauses with one literal less, at least two, alone and two at a time. The converse of a clause is no alternative: the
