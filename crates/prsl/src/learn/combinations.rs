@@ -79,10 +79,11 @@ pub(crate) fn learn(problem: &Problem, compiled: &mut Compiled, parameters: &[f6
 }
 
 impl Entry {
-    /// The weight, with some occurrences left out.
+    /// The weight, with some occurrences left out. A combination that is then no more frequent than expected would not have
+    /// been chosen, so it has none. Otherwise rows would gain from having been seen when combinations were chosen.
     fn weight(&self, [a, b]: [f64; 2], left_out: f64) -> f64 {
         let count = self.count - left_out;
-        if count <= 0.0 { 0.0 } else { (a + b * (count / self.expected).ln()).exp() }
+        if count <= self.expected { 0.0 } else { (a + b * (count / self.expected).ln()).exp() }
     }
 }
 
