@@ -26,7 +26,7 @@ test-oracles:
 test-all: test test-long test-extremes fuzz
 
 test-long:
-	cargo test --release -p prsl --test learn -- --ignored
+	PRSL_SIMULATIONS=8 cargo test --release -p prsl --test learn -- simulated
 
 ## Checks 100,000 models with extreme numbers against a high-precision oracle; `make test` checks 2,000 of them.
 test-extremes:
