@@ -47,7 +47,7 @@ use crate::syntax::print;
 
 pub use assignment::{Choice, NamedAssignment};
 pub use counterfactual::{
-    BeliefChange, Counterfactuals, LabelCounterfactual, ObservationChange, UnobservedChange,
+    BeliefChange, CategoryBelief, Counterfactuals, LabelCounterfactual, ObservationChange, UnobservedChange,
 };
 pub use information::{InformationGain, InformationGains, PossibleAnswer};
 pub use rules::{Became, Change, Influence, RuleExplanation, RuleKind};

@@ -190,7 +190,7 @@ impl Case<'_> {
             "distance".to_owned()
         })?;
         let expected = moved(before, category, belief.needed).unwrap();
-        let agree = expected.iter().zip(&belief.belief).all(|(a, b)| close(*a, *b, EXACT));
+        let agree = expected.iter().zip(&belief.belief).all(|(a, b)| close(*a, b.belief, EXACT));
         ensure(agree, || format!("{:?} instead of {expected:?}", belief.belief))?;
         let [low, high] = belief.range;
         let step = STEP.min(0.25 * (high - low));
@@ -269,8 +269,9 @@ fn check_raw(
     };
     let category = label.find_category(&change.category).unwrap().index();
     ensure(change.given == Some(raw.belief(0, id)[category]), || "given".to_owned())?;
-    ensure(close(change.belief[category], needed, EXACT), || "belief".to_owned())?;
-    let at_threshold = lead(with_belief(raw, id, &change.belief));
+    ensure(close(change.belief[category].belief, needed, EXACT), || "belief".to_owned())?;
+    let whole: Vec<f64> = change.belief.iter().map(|category| category.belief).collect();
+    let at_threshold = lead(with_belief(raw, id, &whole));
     ensure(at_threshold.is_none_or(|lead| lead.abs() < 1e-6), || {
         format!("at the threshold: {at_threshold:?}")
     })?;

@@ -125,9 +125,19 @@ pub struct BeliefChange {
     /// categories have one if they are monotone. Of those for more categories, only a temperature has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub needed_given: Option<f64>,
-    /// The whole belief at the threshold, one number per category. It is raw if `needed_given` is known, and
+    /// The whole belief at the threshold, for every category in order. It is raw if `needed_given` is known, and
     /// calibrated otherwise.
-    pub belief: Vec<f64>,
+    pub belief: Vec<CategoryBelief>,
+}
+
+/// The belief in one category.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CategoryBelief {
+    /// The category.
+    pub category: String,
+    /// The belief in it.
+    pub belief: f64,
 }
 
 /// An observation that makes the target the most probable category.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::weights::ScaledWeights;
-use super::{BeliefChange, LabelCounterfactual, ObservationChange, UnobservedChange, size};
+use super::{BeliefChange, CategoryBelief, LabelCounterfactual, ObservationChange, UnobservedChange, size};
 use crate::belief::{BeliefMatrix, BeliefOrigin};
 use crate::calibrator::{Calibrator, Direction};
 use crate::label::{Label, LabelId};
@@ -125,9 +125,13 @@ impl Search<'_> {
             calibrated: is_calibrated,
             given: given.map(|raw| raw[model.block(id)][category]),
             needed_given: raw.as_ref().map(|raw| raw[category]),
-            belief: raw.unwrap_or(calibrated),
+            belief: label.categories().iter().zip(raw.unwrap_or(calibrated)).map(named).collect(),
         }
     }
+}
+
+fn named((category, belief): (&String, f64)) -> CategoryBelief {
+    CategoryBelief { category: category.clone(), belief }
 }
 
 /// The nearest threshold on the line of a category, if the target wins anywhere on the line.
