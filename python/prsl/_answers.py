@@ -51,8 +51,8 @@ class Counterfactuals(Answer):
     def changes(self) -> list[dict[str, Any]]:
         """Every other label that can change the answer alone, by increasing distance.
 
-        "belief" is the smallest change of its belief, "observations" are the categories that suffice if they are observed, and
-        "unobserved" is the result if an observed label were not observed.
+        "belief" is the smallest change of its belief, "observations" are the categories that suffice if they are
+        observed, and "unobserved" is the result if an observed label were not observed.
         """
         return self.data["changes"]  # type: ignore[no-any-return]
 
@@ -88,7 +88,8 @@ class InformationGains(Answer):
 
     @property
     def gains(self) -> list[dict[str, Any]]:
-        """Every label that is not observed, by decreasing gain. "entropy" is its own, and "answers" are its possible categories."""
+        """Every label that is not observed, by decreasing gain. "entropy" is its own, and "answers" are its possible
+        categories."""
         return self.data["gains"]  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:

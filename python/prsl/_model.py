@@ -233,7 +233,8 @@ class Model:
         normalize: bool = False,
         threads: int | None = None,
     ) -> Counterfactuals:
-        """What would change the answer: the smallest change of each label that makes `category` the most probable one of `label`.
+        """What would change the answer: for each label, the smallest change that makes `category` the most probable one
+        of `label`.
 
         Each change suffices alone. Beliefs move in one category, and the others keep their proportions. The distance of
         a change is the total variation of the calibrated belief. "needed" is a threshold of the calibrated belief, and
@@ -262,8 +263,8 @@ class Model:
     ) -> InformationGains:
         """What should be asked next: the expected information gain from observing each label, in bits.
 
-        The gain is about `label`: the mutual information of the two labels, given the row. Without `label`, it is about all
-        labels: the expected reduction of the sum of their entropies.
+        The gain is about `label`: the mutual information of the two labels, given the row. Without `label`, it is about
+        all labels: the expected reduction of the sum of their entropies.
 
         >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain <-> wet")
         >>> round(model.information_gains({"rain": [0.5]}, "rain").gains[0]["gain"], 3)
