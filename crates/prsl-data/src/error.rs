@@ -1,14 +1,13 @@
 //! Errors of tables, with their location.
 
+mod files;
 mod problems;
 mod wording;
 
 use std::io;
 
-pub use problems::{
-    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, MulanProblem, RowProblem,
-    WriteProblem, XmlProblem,
-};
+pub use files::{ArffProblem, MulanProblem, XmlProblem};
+pub use problems::{CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, RowProblem, WriteProblem};
 pub(crate) use wording::{is_missing_code, listed, nearest, shown};
 
 /// The result of everything in this crate that can fail.
@@ -170,6 +169,33 @@ pub enum Error {
         truths: String,
         /// Its rows.
         n_truths: u64,
+    },
+    /// A column that identifies the rows differs between beliefs and truths.
+    #[error(
+        "row {row}: column `{}` is `{}` in `{}` and `{}` in `{}`; each row of beliefs needs its row of truths, in the same order",
+        shown(column), shown(&texts[0]), files[0], shown(&texts[1]), files[1]
+    )]
+    Ids {
+        /// The row, counted from 1 without the header.
+        row: u64,
+        /// The column.
+        column: String,
+        /// The files of beliefs and of truths.
+        files: Box<[String; 2]>,
+        /// The texts in both files.
+        texts: Box<[String; 2]>,
+    },
+    /// A delimiter and a decimal sign that do not go together.
+    #[error(
+        "columns cannot be separated by `{}` with the decimal sign `{decimal}`, expected a tab or a punctuation character such as \
+         `;`, and the decimal sign `.` or `,`",
+        delimiter.escape_default()
+    )]
+    Dialect {
+        /// The delimiter.
+        delimiter: char,
+        /// The decimal sign.
+        decimal: char,
     },
     /// A line of an ARFF file is not valid.
     #[error("`{file}`, line {line}: {problem}")]

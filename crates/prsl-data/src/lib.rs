@@ -28,9 +28,12 @@
 mod arff;
 mod arrays;
 mod beliefs;
+mod cell;
 mod columns;
 mod csv;
+mod dialect;
 mod error;
+mod ids;
 mod labeled;
 mod mulan;
 mod output;
@@ -42,7 +45,9 @@ mod writer;
 
 pub use arff::{ArffReader, ArffValue, Attribute, AttributeKind, parse_arff};
 pub use beliefs::{BeliefOptions, BeliefReader};
+pub use cell::Cell;
 pub use csv::MAX_RECORD_BYTES;
+pub use dialect::CsvDialect;
 pub use error::{
     ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result,
     RowProblem, WriteProblem, XmlProblem,
@@ -50,6 +55,6 @@ pub use error::{
 pub use labeled::{LabeledReader, LabeledRows};
 pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};
 pub use output::Target;
-pub use table::{Cell, Chunk, TableReader, parse_csv, parse_parquet};
+pub use table::{Chunk, TableReader, parse_csv, parse_parquet};
 pub use truths::{Key, RowColumns, TruthOptions, TruthReader};
 pub use writer::{Column, ColumnKind, ColumnSpec, Format, TableWriter};

@@ -3,6 +3,8 @@
 mod arff;
 mod beliefs;
 mod csv;
+mod dialect;
+mod ids;
 mod mulan;
 mod parquet;
 mod properties;
