@@ -143,11 +143,12 @@ pub(crate) fn id_kind(kind: &DataType) -> ColumnKind {
     }
 }
 
-/// Integers of at most 64 bits with a sign.
+/// Integers that fit 64 bits with a sign; columns of others are text ([`id_kind`]).
+#[allow(clippy::unnecessary_cast, reason = "the code is repeated for integers of every width")]
 fn whole_numbers(array: &ArrayRef) -> Vec<Option<i64>> {
     let array: &dyn Array = array;
     downcast_integer_array!(
-        array => array.iter().map(|value| i64::try_from(value?).ok()).collect(),
+        array => array.iter().map(|value| value.map(|value| value as i64)).collect(),
         _ => vec![None; array.len()],
     )
 }

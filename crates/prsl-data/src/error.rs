@@ -6,7 +6,7 @@ mod wording;
 
 use std::io;
 
-pub use files::{ArffProblem, MulanProblem, XmlProblem};
+pub use files::{ArffProblem, ImportProblem, MulanProblem, XmlProblem};
 pub use problems::{CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, RowProblem, WriteProblem};
 pub(crate) use wording::{is_missing_code, listed, nearest, shown};
 
@@ -207,13 +207,35 @@ pub enum Error {
         /// What is wrong with it.
         problem: ArffProblem,
     },
+    /// Rules of another program are not valid.
+    #[error("`{file}`, line {line}, column {column}: {problem}")]
+    Import {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column in characters, counted from 1.
+        column: u64,
+        /// What is wrong.
+        problem: Box<ImportProblem>,
+    },
+    /// Rules of another program are no model.
+    #[error("`{file}`: {cause}")]
+    Model {
+        /// The file.
+        file: String,
+        /// The error of the library.
+        cause: Box<prsl::Error>,
+    },
     /// A Mulan label file is not valid.
-    #[error("`{file}`, line {line}: {problem}")]
+    #[error("`{file}`, line {line}, column {column}: {problem}")]
     Xml {
         /// The file.
         file: String,
         /// The line, counted from 1.
         line: u64,
+        /// The column in characters, counted from 1.
+        column: u64,
         /// What is wrong with it.
         problem: XmlProblem,
     },

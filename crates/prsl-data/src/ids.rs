@@ -15,7 +15,7 @@ pub(crate) struct Ids {
 impl Ids {
     /// Finds the columns of these names. Returns an error if one is missing.
     pub(crate) fn find(table: &TableReader, names: &[String]) -> Result<Ids> {
-        for name in names.iter().filter(|name| !table.columns().contains(name)) {
+        if let Some(name) = names.iter().find(|name| !table.columns().contains(name)) {
             let suggestion = nearest(name, table.columns().iter().map(String::as_str)).map(str::to_owned);
             let problem = ColumnsProblem::NoId { column: name.clone(), suggestion };
             return Err(Error::Columns { file: table.name().to_owned(), problem });

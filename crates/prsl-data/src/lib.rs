@@ -9,6 +9,7 @@
 //! | [`LabeledReader`] | beliefs and truths, read together |
 //! | [`ArffReader`] | an ARFF file, read row by row |
 //! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
+//! | [`import`] | rules of other programs, as models |
 //!
 //! Memory does not grow with the number of rows. Every error names its file, row and column.
 //!
@@ -34,6 +35,7 @@ mod csv;
 mod dialect;
 mod error;
 mod ids;
+pub mod import;
 mod labeled;
 mod mulan;
 mod output;
@@ -49,8 +51,8 @@ pub use cell::Cell;
 pub use csv::MAX_RECORD_BYTES;
 pub use dialect::CsvDialect;
 pub use error::{
-    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result,
-    RowProblem, WriteProblem, XmlProblem,
+    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, ImportProblem, MulanProblem,
+    Result, RowProblem, WriteProblem, XmlProblem,
 };
 pub use labeled::{LabeledReader, LabeledRows};
 pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};

@@ -1,4 +1,4 @@
-//! The problems of files other than tables: ARFF files and Mulan label files.
+//! The problems of files other than tables: ARFF files, Mulan label files, and rules of other programs.
 
 use super::wording::{did_you_mean, shown};
 
@@ -187,5 +187,100 @@ pub enum MulanProblem {
         label: String,
         /// What was given.
         value: f64,
+    },
+}
+
+/// Problems of rules of another program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImportProblem {
+    /// The file exceeds the maximum length.
+    #[error("a file of more than {limit} bytes")]
+    TooLong {
+        /// The limit.
+        limit: usize,
+    },
+    /// Bytes that are not UTF-8.
+    #[error("the file is not valid UTF-8; save it in that encoding")]
+    NotUtf8,
+    /// A rule without an arrow.
+    #[error("the rule has no `<-`; write `A, B <- C, D`, where either side may be empty")]
+    NoArrow,
+    /// A rule with two arrows.
+    #[error("a second `<-` in one rule; write one rule per line")]
+    SecondArrow,
+    /// A rule about nothing.
+    #[error("both sides of `<-` are empty; name at least one category")]
+    EmptyRule,
+    /// A comma without a name.
+    #[error("a name is missing; names are separated by commas")]
+    NoName,
+    /// A quote is opened and not closed.
+    #[error("a quote is not closed on its line")]
+    OpenQuote,
+    /// Text that is not a probability.
+    #[error("`{}` is not a probability, expected a number from 0 to 1", shown(text))]
+    NotAProbability {
+        /// The text.
+        text: String,
+    },
+    /// A name that the base does not have.
+    #[error("unknown category `{}`{}", shown(name), did_you_mean(suggestion.as_deref()))]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// A similar name.
+        suggestion: Option<String>,
+    },
+    /// A name with several meanings.
+    #[error("`{}` could mean {}; write one of them", shown(name), meanings.join(" or "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// Its meanings.
+        meanings: Vec<String>,
+    },
+    /// Clauses without a header before them.
+    #[error("expected the header `p cnf VARIABLES CLAUSES` first")]
+    NoHeader,
+    /// A header that is not one of conjunctive normal form.
+    #[error("a header has the form `p cnf VARIABLES CLAUSES`")]
+    BadHeader,
+    /// Two headers.
+    #[error("a second header; keep one of them")]
+    SecondHeader,
+    /// Text that is not a whole number.
+    #[error("`{}` is not a whole number", shown(text))]
+    NotAWholeNumber {
+        /// The text.
+        text: String,
+    },
+    /// More variables than can be read.
+    #[error("more than {limit} variables")]
+    TooManyVariables {
+        /// The limit.
+        limit: usize,
+    },
+    /// A literal of a variable that the header does not announce.
+    #[error(
+        "literal {} has no variable, expected a number from 1 to {n_variables} or its negative",
+        shown(text)
+    )]
+    NoVariable {
+        /// The literal.
+        text: String,
+        /// The number of variables in the header.
+        n_variables: usize,
+    },
+    /// The last clause is not complete.
+    #[error("the last clause does not end in 0")]
+    OpenClause,
+    /// The number of clauses differs from the header.
+    #[error("the file has {found} clauses, expected {expected} as in its header")]
+    ClauseCount {
+        /// Clauses in the file.
+        found: usize,
+        /// Clauses in the header.
+        expected: usize,
     },
 }

@@ -1,7 +1,7 @@
 //! The problems that an error reports, without their location.
 
 use super::wording::{
-    cells, decimal_advice, decimal_sign, did_you_mean, is_missing_code, missing_advice, only, shown,
+    cells, decimal_advice, decimal_sign, did_you_mean, is_missing_code, listed, missing_advice, only, shown,
     shown_column, unknown,
 };
 
@@ -114,6 +114,15 @@ pub enum CellProblem {
     /// A row without a key.
     #[error("no key; each row needs a number or a text of its own")]
     NoKey,
+    /// A row of a taxonomy without a child.
+    #[error("no name; each row needs a child, and its parent if it has one")]
+    NoName,
+    /// A child that is its own parent.
+    #[error("`{}` is its own parent; leave the cell empty if it has none", shown(name))]
+    OwnParent {
+        /// The name.
+        name: String,
+    },
     /// A belief about a label without a classifier.
     #[error("{0}")]
     Latent(Box<prsl::Error>),
@@ -233,6 +242,21 @@ pub enum ColumnsProblem {
     OtherDelimiter {
         /// The delimiter.
         delimiter: char,
+    },
+    /// A table that has no columns for children and parents.
+    #[error("expected the columns `child` and `parent`, found {}; add a header", listed(columns, ", "))]
+    NotATaxonomy {
+        /// The columns.
+        columns: Vec<String>,
+    },
+    /// Names that are above themselves.
+    #[error(
+        "the parents form a cycle: {}; remove one of these rows",
+        listed(&names.iter().chain(names.first()).cloned().collect::<Vec<_>>(), " above ")
+    )]
+    Cycle {
+        /// The names, each the parent of the next one, and the last of the first.
+        names: Vec<String>,
     },
     /// The column of keys is missing.
     #[error("there is no column `{}` with keys", shown(column))]

@@ -5,6 +5,7 @@ mod beliefs;
 mod csv;
 mod dialect;
 mod ids;
+mod import;
 mod mulan;
 mod parquet;
 mod properties;

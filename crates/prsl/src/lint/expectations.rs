@@ -144,7 +144,7 @@ fn mpe(
             let of_rules: Vec<_> = model.rule_ids().map(|rule| (rule, log_ratio(rule))).collect();
             reasons::of_assignment(report, best.log_weight - expected.log_weight, &of_rules)
         }
-        None => vec!["the hard rules exclude every assignment with what is expected".to_owned()],
+        None => vec!["the hard rules exclude every assignment that meets it".to_owned()],
     };
     let found: Vec<String> = atoms
         .iter()

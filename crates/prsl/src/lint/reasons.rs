@@ -79,7 +79,7 @@ pub(super) fn of_assignment(
         ratio if ratio < 100.0 => format!("{ratio:.1} times"),
         _ => "more than 100 times".to_owned(),
     };
-    let first = format!("the best assignment with what is expected is {} less probable", times(log_ratio));
+    let first = format!("the best assignment that meets it is {} less probable", times(log_ratio));
     let mut rules = log_ratios_of_rules.to_vec();
     rules.retain(|(_, log_ratio)| *log_ratio >= MOVED);
     rules.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
