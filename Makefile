@@ -83,7 +83,7 @@ FUZZ_SECONDS ?= 600
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz
 	cargo run -p prsl-data --example parquet_seeds -- fuzz/seeds/parquet
-	for target in parse formula json export csv parquet arff exact circuit loopy sampler branch_and_bound; do \
+	for target in parse formula json export csv parquet arff import exact circuit loopy sampler branch_and_bound; do \
 	    mkdir -p fuzz/corpus/$$target; \
 	    RUSTC_BOOTSTRAP=1 cargo fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \

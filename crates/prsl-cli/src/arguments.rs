@@ -8,12 +8,14 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use prsl::{Limits, Model};
-use prsl_data::{BeliefOptions, BeliefReader, RowColumns, TableReader, TruthOptions, TruthReader};
+use prsl_data::{
+    BeliefOptions, BeliefReader, CsvDialect, RowColumns, TableReader, TruthOptions, TruthReader,
+};
 
 use crate::memory::Memory;
 use crate::{
-    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, learn, plot, predict,
-    schema, simulate, style,
+    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, import, learn, output,
+    plot, predict, schema, simulate, style,
 };
 
 const EXAMPLES: &str = "\
@@ -25,7 +27,7 @@ Examples:
   prsl evaluate warehouse.prsl beliefs.csv truth.csv
 
 Exit codes: 0 done, 1 `check` has findings or `fmt --check` a difference, 2 wrong usage,
-3 the model or the data cannot be used.";
+3 the model or the data cannot be used, 4 a row has a status that `predict --fail-on` names.";
 
 /// Exact inference with classifiers and probabilistic rules.
 ///
@@ -53,6 +55,7 @@ enum Command {
     Learn(Box<learn::Arguments>),
     Plot(plot::Arguments),
     Export(export::Arguments),
+    Import(import::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Schema(schema::Arguments),
@@ -73,6 +76,7 @@ impl Arguments {
             Command::Learn(arguments) => arguments.run(),
             Command::Plot(arguments) => arguments.run(),
             Command::Export(arguments) => arguments.run(),
+            Command::Import(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),
             Command::Schema(arguments) => arguments.run(),
@@ -111,18 +115,67 @@ pub struct TableOptions {
     /// Texts that mean a missing value, like an empty cell, separated by commas; for example NA,?
     #[arg(long, value_name = "TEXTS", value_delimiter = ',', allow_hyphen_values = true)]
     pub missing: Vec<String>,
+    /// Columns of BELIEFS that identify the rows, separated by commas; for example --id image,frame. They are copied to the
+    /// output where it lists rows, and compared with the columns of the same names in TRUTH
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub id: Vec<String>,
+    /// The character between the columns of CSV files: `,`, `;`, `|` or `tab` [default: `,`, or `;` with `--decimal ,`]
+    #[arg(long, value_name = "CHARACTER", value_parser = character)]
+    pub delimiter: Option<char>,
+    /// The decimal sign of numbers in CSV files, `.` or `,` [default: .]
+    #[arg(long, value_name = "CHARACTER", value_parser = character)]
+    pub decimal: Option<char>,
 }
 
 impl TableOptions {
-    /// Opens a table.
+    /// Opens a table. Notes that the index of a data frame is ignored.
     pub fn open(&self, path: &Path) -> prsl_data::Result<TableReader> {
-        Ok(TableReader::open(path)?.with_missing(&self.missing))
+        let table = TableReader::open_as(path, self.dialect()?)?.with_missing(&self.missing);
+        if table.index_columns().iter().any(|column| !self.id.contains(column)) {
+            let note = style::styled(style::NOTE, "note");
+            output::complain_once(format!(
+                "{note}: the first column of `{}` has no name; it is ignored, as the index of a data frame\n",
+                table.name()
+            ));
+        }
+        Ok(table)
+    }
+
+    /// The options that were given, as they are typed in a shell.
+    pub fn as_typed(&self) -> String {
+        let quoted = |text: &str| style::shell(Path::new(text));
+        let listed = |name: &str, texts: &[String]| match texts {
+            [] => String::new(),
+            texts => format!(" {name} {}", quoted(&texts.join(","))),
+        };
+        let flag = |name: &str, is_given: bool| if is_given { format!(" {name}") } else { String::new() };
+        let character = |name: &str, character: Option<char>| match character {
+            None => String::new(),
+            Some('\t') => format!(" {name} tab"),
+            Some(character) => format!(" {name} {}", quoted(&character.to_string())),
+        };
+        [
+            flag("--normalize", self.normalize),
+            flag("--ignore-extra", self.ignore_extra),
+            listed("--missing", &self.missing),
+            listed("--id", &self.id),
+            character("--delimiter", self.delimiter),
+            character("--decimal", self.decimal),
+        ]
+        .concat()
+    }
+
+    /// The delimiter and the decimal sign.
+    fn dialect(&self) -> prsl_data::Result<CsvDialect> {
+        let decimal = self.decimal.unwrap_or('.');
+        let usual = if decimal == ',' { ';' } else { ',' };
+        CsvDialect::new(self.delimiter.unwrap_or(usual), decimal)
     }
 
     /// Opens a table as beliefs about a model.
     pub fn open_beliefs(&self, model: &Model, path: &Path) -> prsl_data::Result<BeliefReader> {
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        BeliefReader::new(model, self.open(path)?, options)
+        BeliefReader::with_ids(model, self.open(path)?, options, &self.id)
     }
 
     /// Opens a table as truths about a model, optionally with columns of weights and keys.
@@ -133,7 +186,17 @@ impl TableOptions {
         columns: RowColumns<'_>,
     ) -> prsl_data::Result<TruthReader> {
         let options = TruthOptions { ignore_extra: self.ignore_extra };
-        TruthReader::with_columns(model, self.open(path)?, options, columns)
+        TruthReader::with_columns(model, self.open(path)?, options, columns.with_ids(&self.id))
+    }
+}
+
+/// Parses a single character, or the word `tab`.
+pub fn character(text: &str) -> Result<char, String> {
+    let mut characters = text.chars();
+    match (text, characters.next(), characters.next()) {
+        ("tab" | "\\t", ..) => Ok('\t'),
+        (_, Some(character), None) => Ok(character),
+        _ => Err("expected one character, or `tab`".to_owned()),
     }
 }
 
@@ -198,6 +261,22 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_tables_can_be_typed_again() {
+        let text = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        let options = TableOptions {
+            normalize: true,
+            missing: text(&["NA", "?"]),
+            id: text(&["image"]),
+            delimiter: Some(';'),
+            decimal: Some(','),
+            ..TableOptions::default()
+        };
+        let expected = " --normalize --missing 'NA,?' --id image --delimiter ';' --decimal ,";
+        assert_eq!(options.as_typed(), expected);
+        assert_eq!(TableOptions::default().as_typed(), "");
+    }
 
     #[test]
     fn the_arguments_are_consistent() {

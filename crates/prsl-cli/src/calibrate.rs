@@ -17,7 +17,7 @@ use crate::evaluate::Scorer;
 use crate::labeled::{self, Rows};
 use crate::model::ModelFile;
 use crate::output;
-use crate::progress::{counted, grouped};
+use crate::progress::{Spinner, counted, grouped};
 use crate::style::{self, styled};
 
 /// Fit calibrators to known truths, so that a belief of 0.9 is right nine times in ten
@@ -121,10 +121,12 @@ impl Arguments {
         let labels = self.chosen(model)?;
         let Rows { beliefs: rows, truths, .. } =
             labeled::read_raw(model, [&self.beliefs, &self.truth], &self.tables, RowColumns::default())?;
-        let (calibrated, report) = match self.beside_rules(model, &labels, &rows, &truths)? {
+        let spinner = Spinner::new("fitting calibrators");
+        let (calibrated, report) = match self.beside_rules(model, &labels, &rows, &truths, &spinner)? {
             Some(fitted) => fitted,
-            None => self.fit_alone(model, &labels, &rows, &truths)?,
+            None => self.fit_alone(model, &labels, &rows, &truths, &spinner)?,
         };
+        spinner.finish();
         output::write(&text(&calibrated, &self.output), Some(&self.output))?;
         output::print_beside(&self.output, &report)?;
         Ok(ExitCode::SUCCESS)
@@ -136,9 +138,12 @@ impl Arguments {
         labels: &[LabelId],
         rows: &BeliefMatrix,
         truths: &[Truth],
+        spinner: &Spinner,
     ) -> Result<(Model, String)> {
         let mut fits = Vec::new();
-        for &label in labels {
+        for (n_done, &label) in labels.iter().enumerate() {
+            let name = model.label(label).name();
+            spinner.tell(format!("fitting label {} of {}: {name}", n_done + 1, labels.len()));
             fits.extend(self.fit(model, label, rows, truths)?);
         }
         Ok((with_calibrators(model, &fits)?, report(&fits, &self.output)?))
@@ -151,6 +156,7 @@ impl Arguments {
         labels: &[LabelId],
         rows: &BeliefMatrix,
         truths: &[Truth],
+        spinner: &Spinner,
     ) -> Result<Option<(Model, String)>> {
         if self.alone || model.rules().is_empty() {
             return Ok(None);
@@ -169,6 +175,8 @@ impl Arguments {
             self.method_for(model.label(label));
         }
         let limits = self.memory.limits();
+        let n_rules = counted(model.rules().len() as u64, "rule");
+        spinner.tell(format!("fitting all calibrators beside {n_rules}"));
         let examples = Examples::new(rows.clone(), truths.to_vec())?;
         let fitted = match examples.calibrated_beside_rules(model, method, labels, limits) {
             Err(refused @ Error::TooCostly { .. }) => {
@@ -189,10 +197,11 @@ impl Arguments {
                 &format!("the rules exclude the truths of {excluded}, which were left out"),
             );
         }
+        spinner.tell("scoring the rows before and after".to_owned());
         let raw = model.without_calibrators();
-        let before = Scorer::score(&raw, rows, truths, limits)?.label_scores();
+        let before = Scorer::score(&raw, rows, truths, None, limits)?.label_scores();
         let calibrated = rows.calibrated_by(&fitted.model)?;
-        let after = Scorer::score(&fitted.model, &calibrated, truths, limits)?.label_scores();
+        let after = Scorer::score(&fitted.model, &calibrated, truths, None, limits)?.label_scores();
         let report = report_beside_rules(&fitted, &[before, after], labels, &self.output);
         Ok(Some((fitted.model, report)))
     }

@@ -33,7 +33,8 @@ together. `--verbose` and JSON have every finding with its place, the rules that
 A rule `0.97: b -> a` does not make P(a | b) = 0.97, unless `a` is as likely as not without it. `--implied` shows for each rule the \
 probability of its conclusion if its condition holds, with this rule alone and without it.
 
-`expect` lines of the model are run as its tests:
+`expect` lines of the model are run as its tests. Below a failed one are the reasons in two lines: how far the rules move the \
+probability, and what it would be without those that matter most:
   expect standing, high => overhead > 0.6
 
 The note `inference-cost` names the engine that `prsl predict` uses for the model, and the reason; in JSON it is also \
@@ -139,6 +140,7 @@ impl Report {
             for summary in lint::summarize(&file.document, list) {
                 text.push_str(&style::summary(&summary.render(&self.file)));
                 text.push('\n');
+                summary.why.iter().for_each(|why| text.push_str(&format!("    {why}\n")));
             }
         }
         let more = if self.findings.is_empty() { "" } else { "; `--verbose` shows their places and reasons" };

@@ -1,22 +1,23 @@
 //! `prsl compare`: two models on the same rows.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use prsl::Model;
 use prsl::infer::EngineSettings;
 use prsl::metrics::{Bootstrap, Comparison, Difference, Evaluation, Metric, RowDifference};
-use prsl_data::{LabeledReader, RowColumns};
+use prsl_data::ColumnSpec;
 use serde::Serialize;
 
 use crate::arguments::{MemoryLimit, TableOptions};
 use crate::check::Format;
 use crate::evaluate::{self, Scored, Scorer};
 use crate::model::ModelFile;
-use crate::predict::{EngineKind, chunk_rows};
-use crate::progress::{Progress, counted};
+use crate::predict::{EngineKind, chunk_rows, next_rows};
+use crate::progress::{Progress, StepBar, counted};
 use crate::style::{self, styled};
 use crate::{labeled, output};
 
@@ -26,11 +27,15 @@ use crate::{labeled, output};
 Examples:
   prsl compare expert.prsl learned.prsl beliefs.csv truth.csv
   prsl compare expert.prsl learned.prsl beliefs.parquet truth.parquet --rows 20
+  prsl compare expert.prsl learned.prsl beliefs.csv truth.csv --id image --weights weight
   prsl compare expert.prsl learned.prsl beliefs.csv truth.csv --format json
 
 Both models answer the same rows, so their scores vary together, and the interval of the difference is narrower than those of \
 the scores. An interval that does not contain 0 means that the difference is hardly by chance. Intervals are 95 % bootstrap \
 intervals (1,000 resamples of the rows). `prsl evaluate --help` defines the scores.
+
+With `--weights`, a row of weight 2 counts as two rows, and one of weight 0 not at all. Columns of `--id` are shown beside the \
+rows.
 
 Rows are those whose log-likelihood differs most: that of all known labels together, or the sum over labels with loopy \
 propagation.")]
@@ -46,6 +51,12 @@ pub struct Arguments {
     /// Number of rows that are shown
     #[arg(long, value_name = "N", default_value_t = 5)]
     rows: usize,
+    /// The column of TRUTH with the row weights, as for `prsl learn`
+    #[arg(long, value_name = "COLUMN")]
+    weights: Option<String>,
+    /// Round the scores of the text to N digits after the decimal point [default: 4]; JSON has all digits
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=17))]
+    digits: Option<u8>,
     /// The output format
     #[arg(long, default_value = "text")]
     format: Format,
@@ -76,11 +87,15 @@ impl Arguments {
         labeled::check("compare", [("FIRST", self.first.as_path()), ("SECOND", &self.second)])?;
         let files = [ModelFile::read(&self.first)?, ModelFile::read(&self.second)?];
         let text = labeled::threads(self.threads)?.install(|| {
-            let [first, second] = files.each_ref().map(|file| self.score(file.document.model()));
-            let evaluations = [first?, second?];
+            let (first, ids) = self.score(files[0].document.model())?;
+            let (second, _) = self.score(files[1].document.model())?;
+            let evaluations = [first, second];
             let bootstrap = Bootstrap { seed: self.seed, ..Bootstrap::default() };
-            let compared = evaluations[0].compare(&evaluations[1], &bootstrap)?;
-            Ok::<_, anyhow::Error>(self.report(&evaluations, &compared))
+            let bar = StepBar::new("bootstrap intervals", 1);
+            let compared =
+                evaluations[0].compare_observed(&evaluations[1], &bootstrap, &|share| bar.set_share(share));
+            bar.finish();
+            Ok::<_, anyhow::Error>(self.report(&evaluations, &compared?, &ids))
         })?;
         match self.format {
             Format::Text => output::print(&text)?,
@@ -89,69 +104,91 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Predicts all rows with a model.
-    fn score(&self, model: &Model) -> Result<Evaluation> {
+    /// Predicts all rows with a model. Also returns the ids of the rows.
+    fn score(&self, model: &Model) -> Result<(Evaluation, Ids)> {
         let settings = EngineSettings { limits: self.memory.limits(), ..EngineSettings::default() };
+        let mut progress = Progress::of("compiling the model", true);
         let mut scorer = Scorer::compile(model, self.engine, &settings)?;
         scorer.tell_doubts(self.engine);
-        let beliefs = self.tables.open_beliefs(model, &self.beliefs)?;
-        let truths = self.tables.open_truths(model, &self.truth, RowColumns::default())?;
-        let mut reader = LabeledReader::new(beliefs, truths);
-        let (_, most) = chunk_rows(model, scorer.work());
-        let (mut progress, mut n_rows) = (Progress::new(true), 0);
-        while let Some((rows, truths)) = reader.next_chunk(most)? {
-            scorer.add(&rows, &truths)?;
-            n_rows += truths.len() as u64;
-            progress.update(n_rows, reader.progress());
+        let files = [self.beliefs.as_path(), &self.truth];
+        let mut reader = labeled::open(model, &self.tables, files, self.weights.as_deref())?;
+        let mut ids = Ids { columns: reader.id_columns().to_vec(), values: Vec::new() };
+        let (fewest, most) = chunk_rows(model, scorer.work());
+        let mut wanted = fewest;
+        while let Some((rows, truths)) = reader.next_chunk(wanted)? {
+            let start = Instant::now();
+            let weights = reader.weights().map(|weights| &weights[weights.len() - truths.len()..]);
+            scorer.add(&rows, &truths, weights)?;
+            let of_row =
+                |row: usize| reader.ids().iter().map(|column| column.text(row).unwrap_or_default()).collect();
+            ids.values.extend((0..truths.len()).map(of_row));
+            wanted = next_rows(wanted, start.elapsed()).clamp(fewest, most);
+            progress.update(ids.values.len() as u64, reader.progress());
         }
         progress.finish();
-        Ok(scorer.evaluation)
+        Ok((scorer.evaluation, ids))
     }
 
-    fn report(&self, evaluations: &[Evaluation; 2], compared: &Comparison) -> String {
+    fn report(&self, evaluations: &[Evaluation; 2], compared: &Comparison, ids: &Ids) -> String {
         match self.format {
             Format::Json => {
-                let object = Object::new(evaluations, compared, self.rows);
+                let object = Object::new(evaluations, compared, self.rows, ids);
                 serde_json::to_string_pretty(&object).expect("writing to memory does not fail") + "\n"
             }
-            Format::Text => text(evaluations, compared, self.rows),
+            Format::Text => {
+                text(evaluations, compared, self.digits.map(usize::from)) + &rows(compared, self.rows, ids)
+            }
         }
     }
 }
 
-/// Tables for people.
-fn text(evaluations: &[Evaluation; 2], compared: &Comparison, n_rows: usize) -> String {
+/// The columns that identify rows, and their values in every row.
+struct Ids {
+    columns: Vec<ColumnSpec>,
+    values: Vec<Vec<String>>,
+}
+
+/// The scores of both models and their differences, for people.
+fn text(evaluations: &[Evaluation; 2], compared: &Comparison, digits: Option<usize>) -> String {
     let scored = evaluations.each_ref().map(|evaluation| Scored::new(evaluation, None));
     let header = ["", "first", "second", "difference", "95 % interval"].map(str::to_owned).to_vec();
     let mut lines = vec![header];
     for metric in Metric::ALL {
-        let [[first, _], [second, _]] = scored.each_ref().map(|scored| scored.shown(metric));
+        let [[first, _], [second, _]] = scored.each_ref().map(|scored| scored.shown(metric, digits));
         let mut line = vec![evaluate::title(metric).to_owned(), first, second];
         if let Some(Difference { difference, interval: [low, high], .. }) = compared.get(metric) {
+            let digits = digits.unwrap_or(evaluate::DIGITS);
             let is_clear = low > 0.0 || high < 0.0;
             let is_better = (difference > 0.0) == metric.higher_is_better();
-            let shown = format!("{difference:+.4}");
+            let shown = format!("{difference:+.digits$}");
             line.push(match (is_clear, is_better) {
                 (true, true) => styled(style::GOOD, shown),
                 (true, false) => styled(style::WARNING, shown),
                 (false, _) => shown,
             });
-            line.push(format!("[{low:+.4}, {high:+.4}]"));
+            line.push(format!("[{low:+.digits$}, {high:+.digits$}]"));
         }
         lines.push(line);
     }
     let n_known = compared.rows.len();
-    let mut text =
-        styled(style::STRONG, format_args!("{} with known truths", counted(n_known as u64, "row")));
-    text += "\n\n";
-    text += &evaluate::columns(&lines);
-    let _ = writeln!(text, "\nrows that differ most, by log-likelihood");
-    let mut lines = vec![["row", "first", "second", "difference"].map(str::to_owned).to_vec()];
+    let heading = styled(style::STRONG, format_args!("{} with known truths", counted(n_known as u64, "row")));
+    format!("{heading}\n\n{}", evaluate::columns(&lines))
+}
+
+/// The rows that differ most, for people.
+fn rows(compared: &Comparison, n_rows: usize, ids: &Ids) -> String {
+    let names = ids.columns.iter().map(|column| column.name.clone());
+    let header = ["first", "second", "difference"].map(str::to_owned);
+    let mut lines: Vec<Vec<String>> =
+        vec![["row".to_owned()].into_iter().chain(names).chain(header).collect()];
     for row in compared.rows.iter().take(n_rows) {
         let [first, second] = row.log_likelihoods.map(|value| format!("{value:.3}"));
-        lines.push(vec![(row.row + 1).to_string(), first, second, format!("{:+.3}", row.difference())]);
+        let mut line = vec![(row.row + 1).to_string()];
+        line.extend(ids.values[row.row].iter().cloned());
+        line.extend([first, second, format!("{:+.3}", row.difference())]);
+        lines.push(line);
     }
-    text + &evaluate::columns(&lines)
+    format!("\nrows that differ most, by log-likelihood\n{}", evaluate::columns(&lines))
 }
 
 #[derive(Serialize)]
@@ -174,12 +211,14 @@ struct Line {
 #[derive(Serialize)]
 struct Row {
     row: usize,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    id: BTreeMap<String, String>,
     first: f64,
     second: f64,
 }
 
 impl Object {
-    fn new(evaluations: &[Evaluation; 2], compared: &Comparison, n_rows: usize) -> Self {
+    fn new(evaluations: &[Evaluation; 2], compared: &Comparison, n_rows: usize, ids: &Ids) -> Self {
         let scores = evaluations.each_ref().map(Evaluation::scores);
         let line = |metric: Metric| {
             let difference = compared.get(metric);
@@ -193,7 +232,9 @@ impl Object {
         };
         let row = |row: &RowDifference| {
             let [first, second] = row.log_likelihoods;
-            Row { row: row.row + 1, first, second }
+            let names = ids.columns.iter().map(|column| column.name.clone());
+            let id = names.zip(ids.values[row.row].iter().cloned()).collect();
+            Row { row: row.row + 1, id, first, second }
         };
         Self {
             rows: compared.rows.len(),

@@ -15,13 +15,14 @@ use prsl_data::LabeledReader;
 
 use parts::Part;
 pub use parts::{Parts, Scorer};
-pub use report::{Scored, columns, title};
+pub use report::{DIGITS, Scored, columns, title};
 
 use crate::arguments::Question;
 use crate::check::Format;
 use crate::figures::{self, Effects};
 use crate::model::ModelFile;
 use crate::predict::EngineKind;
+use crate::progress::{Progress, StepBar};
 use crate::style::{self, styled};
 use crate::{labeled, output};
 
@@ -32,6 +33,8 @@ Examples:
   prsl evaluate warehouse.prsl beliefs.csv truth.csv
   prsl evaluate warehouse.prsl beliefs.parquet truth.parquet --format json
   prsl evaluate warehouse.prsl beliefs.csv truth.csv --plots figures
+  prsl evaluate warehouse.prsl beliefs.csv truth.csv --weights weight --no-intervals
+  prsl evaluate warehouse.prsl beliefs.csv truth.csv --id image --digits 2
   prsl evaluate large.prsl beliefs.csv truth.csv --engine loopy --threads 4
 
 TRUTH has a column for each label, in any order, with the names of categories (for yes/no labels also 1 and 0, true and \
@@ -49,6 +52,9 @@ probability 0 scores ln 1e-300 and is counted as impossible. Intervals are 95 % 
 1,000 resamples of the rows, shifted so that their mean is the score. AUC: the probability that a row in which a category is \
 true gets a higher posterior than one in which it is not.
 
+With `--weights`, a row of weight 2 counts as two rows, and one of weight 0 not at all. Intervals resample rows, each with its \
+weight. Numbers of rows are not weighted. The figures of rules by `--plots` ignore weights.
+
 The joint log-likelihood needs exact inference; with loopy propagation it is missing (null).")]
 pub struct Arguments {
     #[command(flatten)]
@@ -61,6 +67,12 @@ pub struct Arguments {
     /// The engine
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
+    /// The column of TRUTH with the row weights, as for `prsl learn`
+    #[arg(long, value_name = "COLUMN")]
+    weights: Option<String>,
+    /// Round the scores of the text to N digits after the decimal point [default: 4]; JSON has all digits
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=17))]
+    digits: Option<u8>,
     /// Leave out the bootstrap intervals, which take most of the time
     #[arg(long)]
     no_intervals: bool,
@@ -90,14 +102,16 @@ impl Arguments {
         }
         let file = ModelFile::read(&question.model)?;
         let model = file.document.model();
-        let reader = labeled::open(&model.without_calibrators(), question, &self.truth)?;
+        let raw = model.without_calibrators();
+        let reader = labeled::open(&raw, &question.tables, [beliefs, &self.truth], self.weights.as_deref())?;
+        let progress = Progress::of("compiling the model and its parts", true);
         let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
         let mut parts = Parts::compile(model, self.engine, &settings)?;
         parts.whole().tell_doubts(self.engine);
         let text = labeled::threads(self.threads)?.install(|| {
             match &self.plots {
-                None => parts.read(reader, |_, _| Ok(()))?,
-                Some(folder) => draw(&mut parts, reader, settings.limits, folder)?,
+                None => parts.read(reader, progress, |_, _| Ok(()))?,
+                Some(folder) => draw(&mut parts, reader, progress, settings.limits, folder)?,
             }
             Ok::<_, anyhow::Error>(self.report(model, &parts))
         })?;
@@ -110,29 +124,43 @@ impl Arguments {
 
     fn report(&self, model: &Model, parts: &Parts) -> String {
         let bootstrap = Bootstrap { seed: self.seed, ..Bootstrap::default() };
-        let bootstrap = (!self.no_intervals).then_some(&bootstrap);
         let evaluations = parts.evaluations();
         let labels = [&evaluations[0], &evaluations[evaluations.len() - 1]].map(|(_, it)| it.label_scores());
+        // The text shows the intervals of the whole model only.
+        let has_intervals =
+            |part: Part| !self.no_intervals && (part == Part::Model || self.format == Format::Json);
+        let n = evaluations.iter().filter(|(part, _)| has_intervals(*part)).count();
+        let bar = StepBar::new("bootstrap intervals", n as u64);
+        let mut n_done = 0;
+        let mut scored = Vec::new();
+        for (part, evaluation) in &evaluations {
+            let observe = |share: f64| bar.set_share((n_done as f64 + share) / n as f64);
+            let intervals = has_intervals(*part).then(|| evaluation.intervals_observed(&bootstrap, &observe));
+            n_done += usize::from(intervals.is_some());
+            scored.push((*part, Scored::new(evaluation, intervals)));
+        }
+        bar.finish();
         match self.format {
             Format::Json => {
-                let scored: Vec<_> =
-                    evaluations.iter().map(|(part, it)| (*part, Scored::new(it, bootstrap))).collect();
                 let object = report::Object::new(model, &scored, &labels[1]);
                 serde_json::to_string_pretty(&object).expect("writing to memory does not fail") + "\n"
             }
             Format::Text => {
-                // Only the intervals of the whole model are shown.
-                let of = |part: Part| bootstrap.filter(|_| part == Part::Model);
-                let scored: Vec<_> =
-                    evaluations.iter().map(|(part, it)| (*part, Scored::new(it, of(*part)))).collect();
-                report::text(model, &scored, labels.each_ref().map(Vec::as_slice))
+                let labels = labels.each_ref().map(Vec::as_slice);
+                report::text(model, &scored, labels, self.digits.map(usize::from))
             }
         }
     }
 }
 
 /// Predicts all rows, and draws the figures.
-fn draw(parts: &mut Parts, reader: LabeledReader, limits: Limits, folder: &Path) -> Result<()> {
+fn draw(
+    parts: &mut Parts,
+    reader: LabeledReader,
+    progress: Progress,
+    limits: Limits,
+    folder: &Path,
+) -> Result<()> {
     let model = parts.whole().model().clone();
     let mut effects = match Effects::compile(&model, limits) {
         Err(error @ Error::TooCostly { .. }) => {
@@ -142,7 +170,7 @@ fn draw(parts: &mut Parts, reader: LabeledReader, limits: Limits, folder: &Path)
         }
         effects => Some(effects?),
     };
-    parts.read(reader, |rows, truths| match &mut effects {
+    parts.read(reader, progress, |rows, truths| match &mut effects {
         None => Ok(()),
         Some(effects) => effects.add_influences(rows).and_then(|()| effects.add_gains(rows, truths)),
     })?;

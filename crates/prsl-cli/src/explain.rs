@@ -1,32 +1,41 @@
 //! `prsl explain`: the effect of each rule on one row, what would change the answer, and what should be asked next.
 
 mod answers;
+mod instance;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use prsl::{BeliefMatrix, Engines, Explainer, Explanation};
+use anyhow::Result;
+use prsl::{Engines, Explainer, Explanation};
 use prsl_data::BeliefReader;
 
+use self::instance::{Ids, Instance, ids_of_last_row, read_row, with_ids};
 use crate::arguments::Question;
 use crate::check::Format;
 use crate::failure::Refusal;
-use crate::model::ModelFile;
+use crate::model::{self, ModelFile};
 use crate::predict::EngineKind;
-use crate::progress::counted;
 use crate::{output, style};
 use answers::Asked;
 
 /// Explain the answer for one row: the posterior with and without each rule
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("beliefs", |beliefs| beliefs.required(false).required_unless_present("given")))]
+#[command(override_usage = "\
+prsl explain [OPTIONS] <MODEL> <BELIEFS> --row <N>
+       prsl explain [OPTIONS] <MODEL> --given <EVIDENCE>")]
 #[command(after_help = "\
 Examples:
   prsl explain warehouse.prsl beliefs.csv --row 7
+  prsl explain warehouse.prsl --given 'standing, high' --given 'activity ~ (0.1, 0.4, 0.5)'
   prsl explain warehouse.prsl beliefs.csv --row 7 --format json
   prsl explain large.prsl beliefs.csv --row 7 --engine loopy
   prsl explain warehouse.prsl beliefs.csv --row 7 --flip hands=high
   prsl explain warehouse.prsl beliefs.csv --row 7 --next activity
   prsl explain warehouse.prsl beliefs.csv --row 7 --next all
+
+`--given` asks without a file. It has categories that are observed, and beliefs `label ~ (p1, p2, ...)`, as `expect` lines do; \
+labels that it does not name have their priors.
 
 The text shows the labels, categories and rules that changed most, so that it fits on a screen; `--all` shows all of them. For \
 a label with a calibrator, it shows the belief as it was given, the calibrated belief that the rules start from, and the posterior.
@@ -42,8 +51,11 @@ pub struct Arguments {
     #[command(flatten)]
     question: Question,
     /// The row, counted from 1 without the header
-    #[arg(long, value_name = "N", value_parser = row_number)]
-    row: u64,
+    #[arg(long, value_name = "N", value_parser = row_number, required_unless_present = "given")]
+    row: Option<u64>,
+    /// Evidence instead of a row of a file, separated by commas; may be given several times
+    #[arg(long, value_name = "EVIDENCE", conflicts_with_all = ["beliefs", "row"])]
+    given: Vec<String>,
     /// The engine
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
@@ -63,22 +75,38 @@ impl Arguments {
         self.question.check("explain")?;
         let file = ModelFile::read(&self.question.model)?;
         let model = file.document.model();
-        let beliefs = self.question.open_beliefs(&model.without_calibrators())?;
+        let (instance, ids) = match self.row {
+            Some(row) => {
+                let mut beliefs = self.question.open_beliefs(&model.without_calibrators())?;
+                (read_row(&mut beliefs, row)?, ids_of_last_row(&beliefs))
+            }
+            None => {
+                let evidence = model::valid(model.parse_evidence(&self.given.join(", ")), "--given")?;
+                (Instance::Given(evidence), Ids::new())
+            }
+        };
         let engines = Engines::new(model).with_limits(self.question.limits()).with_choice(self.engine.into());
         let other = (self.engine == EngineKind::Exact).then_some("`--engine loopy` approximates at any size");
         let refused = |error| Refusal::of(error, model, other);
         if let Some(question) = self.asked.question(model)? {
             let engine = engines.marginals().map_err(refused)?;
-            let rows = find_row(beliefs, self.row)?;
-            question.answer(&engine, &rows, rows.n_rows() - 1, self.format, self.all)?;
-            return Ok(ExitCode::SUCCESS);
+            let answer = question.answer(&engine, &instance)?;
+            return self.print(&answer.text(self.all), &answer.json(), &ids);
         }
         let explainer = Explainer::compile_with(&engines).map_err(refused)?;
-        let explanation = explain(&explainer, beliefs, self.row)?;
+        let explanation = instance.explain(&explainer)?;
+        let text = if self.all { format!("{explanation:#}") } else { explanation.to_string() };
+        self.print(&text, &explanation.to_json(), &ids)
+    }
+
+    /// Prints an answer, with what identifies its row.
+    fn print(&self, text: &str, json: &str, ids: &Ids) -> Result<ExitCode> {
         match self.format {
-            Format::Text if self.all => output::print(&style::explanation(&format!("{explanation:#}")))?,
-            Format::Text => output::print(&style::explanation(&explanation.to_string()))?,
-            Format::Json => output::write(&(explanation.to_json() + "\n"), None)?,
+            Format::Text => {
+                let named: String = ids.iter().map(|(name, value)| format!("{name} {value}\n")).collect();
+                output::print(&(named + &style::explanation(text)))?;
+            }
+            Format::Json => output::write(&(with_ids(json, ids)? + "\n"), None)?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -93,21 +121,6 @@ fn row_number(text: &str) -> Result<u64, String> {
 }
 
 /// Explains a row of a table of raw beliefs.
-pub fn explain(explainer: &Explainer, beliefs: BeliefReader, row: u64) -> Result<Explanation> {
-    let rows = find_row(beliefs, row)?;
-    Ok(explainer.explain_raw(&rows, rows.n_rows() - 1)?)
-}
-
-/// Reads up to a row. It is the last one of the rows that are returned.
-fn find_row(mut beliefs: BeliefReader, row: u64) -> Result<BeliefMatrix> {
-    const CHUNK: u64 = 1000;
-    let mut before = 0;
-    // Does not read beyond the requested row, so that errors there do not matter.
-    while let Some(chunk) = beliefs.next_chunk((row - before).min(CHUNK) as usize)? {
-        before += chunk.n_rows() as u64;
-        if before == row {
-            return Ok(chunk);
-        }
-    }
-    bail!("there is no row {row}: `{}` has {}", beliefs.table().name(), counted(before, "row"))
+pub fn explain(explainer: &Explainer, beliefs: &mut BeliefReader, row: u64) -> Result<Explanation> {
+    read_row(beliefs, row)?.explain(explainer)
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use prsl::lint::Diagnostics;
 use prsl::{Loopy, Model};
-use prsl_data::{ColumnsProblem, RowProblem};
+use prsl_data::{ColumnsProblem, CsvProblem, RowProblem};
 
 use crate::output;
 use crate::style::{self, shell, styled};
@@ -17,6 +17,9 @@ pub const FINDINGS: u8 = 1;
 pub const USAGE: u8 = 2;
 /// The model or the data cannot be used.
 pub const UNUSABLE: u8 = 3;
+
+/// A row has a status that `predict --fail-on` names.
+pub const FAILED_ROWS: u8 = 4;
 
 /// A model text with errors, and the file it is from.
 #[derive(Debug)]
@@ -87,7 +90,8 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         text.push_str(&format!("  {} {advice}\n", styled(style::STRONG, "help:")));
     }
     output::complain(&text);
-    ExitCode::from(UNUSABLE)
+    let is_usage = matches!(error.downcast_ref(), Some(prsl_data::Error::Dialect { .. }));
+    ExitCode::from(if is_usage { USAGE } else { UNUSABLE })
 }
 
 /// The options that help, if any.
@@ -99,6 +103,14 @@ fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
         return Some(MORE_MEMORY.into());
     }
     match error.downcast_ref()? {
+        prsl_data::Error::Columns { problem: ColumnsProblem::OtherDelimiter { delimiter }, .. }
+        | prsl_data::Error::Csv { problem: CsvProblem::OtherDelimiter { delimiter, .. }, .. } => {
+            let name = match delimiter {
+                '\t' => "tab".to_owned(),
+                other => shell(Path::new(&other.to_string())),
+            };
+            Some(format!("`--delimiter {name}` reads it; for beliefs such as 0,7 add `--decimal ,`").into())
+        }
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
             Some("`--ignore-extra` skips columns that the model does not know".into())
         }
@@ -106,6 +118,12 @@ fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
             if matches!(**cause, prsl::Error::Sum { .. }) =>
         {
             Some("`--normalize` divides each belief by its sum".into())
+        }
+        prsl_data::Error::Cell { problem, .. } if problem.decimal_sign().is_some() => {
+            Some(match problem.decimal_sign() {
+                Some(',') => "`--decimal ,` reads numbers as 0,7".into(),
+                _ => "without `--decimal ,`, numbers are read as 0.7".into(),
+            })
         }
         prsl_data::Error::Cell { problem, .. } => {
             let code = problem.missing_code()?;

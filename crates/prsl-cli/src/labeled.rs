@@ -8,7 +8,7 @@ use prsl::{BeliefMatrix, Model, Truth};
 use prsl_data::{Key, LabeledReader, RowColumns};
 use rayon::ThreadPool;
 
-use crate::arguments::{Question, TableOptions, usage};
+use crate::arguments::{TableOptions, usage};
 use crate::progress::Progress;
 
 /// Rejects more than one file from standard input.
@@ -22,10 +22,15 @@ pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a
     Ok(())
 }
 
-/// Opens both tables.
-pub fn open(model: &Model, question: &Question, truth: &Path) -> Result<LabeledReader> {
-    let beliefs = question.open_beliefs(model)?;
-    let truths = question.tables.open_truths(model, truth, RowColumns::default())?;
+/// Opens both tables, optionally with a column of weights.
+pub fn open(
+    model: &Model,
+    tables: &TableOptions,
+    [beliefs, truth]: [&Path; 2],
+    weights: Option<&str>,
+) -> Result<LabeledReader> {
+    let beliefs = tables.open_beliefs(model, beliefs)?;
+    let truths = tables.open_truths(model, truth, RowColumns::new(weights, None))?;
     Ok(LabeledReader::new(beliefs, truths))
 }
 

@@ -23,6 +23,7 @@ use self::run::Clock;
 use self::settings::{Calibration, Count, PaperOptions, Recipe, RemovedOptions, folds, parsimony};
 use crate::arguments::{MemoryLimit, TableOptions, seconds};
 use crate::model::ModelFile;
+use crate::progress::Spinner;
 use crate::report::Report;
 use crate::{calibrate, labeled, output, report};
 
@@ -141,10 +142,12 @@ impl Arguments {
         self.check_files()?;
         let base = match &self.base {
             Some(path) => ModelFile::read(path)?.document.model().clone(),
-            None => rows::new_model(&self.beliefs)?,
+            None => rows::new_model(&self.beliefs, &self.tables)?,
         };
         let (train, valid) = self.examples(&base)?;
+        let spinner = Spinner::new("checking the rows");
         warnings::before(&base, &train);
+        spinner.finish();
         self.report.as_deref().map_or(Ok(()), report::prepare)?;
         let clock = Clock::new(self.max_seconds);
         let threads = labeled::threads(self.threads)?;
@@ -179,15 +182,20 @@ impl Arguments {
             validated,
         };
         if valid.is_some() || self.report.is_some() {
+            let spinner = Spinner::new("scoring the model, its base and the beliefs alone");
             let baseline = self.baseline(&outcome)?;
             outcome.evaluate(baseline.as_ref(), self.memory.limits())?;
+            spinner.finish();
         }
         Ok(outcome)
     }
 
     fn write_report(&self, threads: &ThreadPool, outcome: &Outcome<'_>) -> Result<()> {
         let Some(folder) = &self.report else { return Ok(()) };
-        threads.install(|| Report { outcome }.write(folder))
+        let spinner = Spinner::new("writing the report");
+        threads.install(|| Report { outcome }.write(folder))?;
+        spinner.finish();
+        Ok(())
     }
 
     /// Rejects outputs that cannot be written, or that are also inputs.

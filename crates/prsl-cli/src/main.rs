@@ -12,6 +12,7 @@ mod export;
 mod failure;
 mod figures;
 mod fmt;
+mod import;
 mod labeled;
 mod learn;
 mod memory;

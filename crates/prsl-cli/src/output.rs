@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Mutex;
 
 use anstream::AutoStream;
 use anyhow::{Result, bail};
@@ -10,6 +11,7 @@ use prsl_data::Target;
 use same_file::Handle;
 
 use crate::model;
+use crate::progress::beside_bar;
 
 /// Prints text for people, with colors on a terminal only.
 pub fn print(text: &str) -> Result<()> {
@@ -75,8 +77,20 @@ pub fn name(file: &Path) -> String {
 
 /// Prints text for people on standard error; errors are ignored.
 pub fn complain(text: &str) {
-    let mut stream = AutoStream::auto(io::stderr().lock());
-    let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    beside_bar(|| {
+        let mut stream = AutoStream::auto(io::stderr().lock());
+        let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+    });
+}
+
+/// Prints a note on standard error, unless the same one has been printed before.
+pub fn complain_once(text: String) {
+    static PRINTED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let Ok(mut printed) = PRINTED.lock() else { return };
+    if !printed.contains(&text) {
+        complain(&text);
+        printed.push(text);
+    }
 }
 
 /// Whether the reader of our output has closed it, as `head` does. This is not reported as an error.

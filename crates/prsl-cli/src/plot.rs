@@ -14,6 +14,7 @@ use crate::evaluate::Parts;
 use crate::figures::{self, Effects, INFLUENCE_ROWS};
 use crate::model::ModelFile;
 use crate::predict::EngineKind;
+use crate::progress::Progress;
 use crate::{labeled, output};
 
 /// Draw a figure as SVG: the rules, or their effect on predictions
@@ -122,7 +123,9 @@ impl Arguments {
     fn reliability(&self, model: &Model, question: &Question, truth: &Path) -> Result<String> {
         let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
         let mut parts = Parts::compile(model, self.engine, &settings)?;
-        parts.read(labeled::open(&model.without_calibrators(), question, truth)?, |_, _| Ok(()))?;
+        let files = [question.beliefs(), truth];
+        let reader = labeled::open(&model.without_calibrators(), &question.tables, files, None)?;
+        parts.read(reader, Progress::new(true), |_, _| Ok(()))?;
         Ok(figures::reliability(&parts.titled()))
     }
 }
@@ -142,7 +145,7 @@ fn influence(model: &Model, question: &Question) -> Result<String> {
 }
 
 fn weights(model: &Model, question: &Question, truth: &Path) -> Result<String> {
-    let mut reader = labeled::open(model, question, truth)?;
+    let mut reader = labeled::open(model, &question.tables, [question.beliefs(), truth], None)?;
     let mut effects = Effects::compile(model, question.limits())?;
     while let Some((rows, truths)) = reader.next_chunk(CHUNK)? {
         effects.add_gains(&rows, &truths)?;

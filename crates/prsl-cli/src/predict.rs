@@ -1,5 +1,7 @@
 //! `prsl predict`: posteriors given beliefs and rules.
 
+mod messages;
+mod people;
 mod run;
 
 use std::io::{self, IsTerminal};
@@ -14,14 +16,13 @@ use prsl::infer::{EngineChoice, EngineSettings, LoopySettings, Sampling, Schedul
 use prsl::{Engines, Model, Status};
 use prsl_data::Target;
 
-pub use self::run::{Prediction, Summary, chunk_rows};
+pub use self::run::{Prediction, Summary, chunk_rows, next_rows};
 
 use crate::arguments::{Question, seconds, usage};
 use crate::failure::Refusal;
 use crate::model::ModelFile;
 use crate::output;
-use crate::progress::{Progress, counted, grouped};
-use crate::style::{self, shell, styled};
+use crate::progress::Progress;
 use crate::table::{Beliefs, Query};
 use crate::verify::Verification;
 
@@ -34,6 +35,9 @@ prsl predict [OPTIONS] <MODEL> <BELIEFS>
 #[command(after_help = "\
 Examples:
   prsl predict warehouse.prsl beliefs.csv
+  prsl predict warehouse.prsl beliefs.csv --id image,frame --digits 4 -o posterior.csv.gz
+  prsl predict warehouse.prsl excel.csv --delimiter ';' --decimal , --format csv
+  prsl predict warehouse.prsl beliefs.csv --fail-on impossible -o posterior.csv
   prsl predict warehouse.prsl beliefs.parquet -o posterior.parquet --memory 4GiB
   prsl predict warehouse.prsl beliefs.csv --query mpe --top 3 --format jsonl
   prsl predict warehouse.prsl beliefs.csv --query samples --samples 100 --seed 7
@@ -45,6 +49,9 @@ Engines: `auto` uses the cheaper of a junction tree and a circuit for marginals,
 multiply-adds per row. Otherwise it uses loopy propagation. For the most probable assignment it uses a circuit or a junction tree \
 if that is cheap, else branch and bound, which proves its answer. `exact` fails if exact marginals do not fit. \
 `junction-tree` and `circuit` ask for one of them. `--explain-plan` prints the engine and the reason.
+
+Formats: on a terminal the answers are a table that shows the most probable category of each label. In a pipe, in a file, or with \
+`--format csv`, they are CSV with all columns, which begin with those of `--id`.
 
 Columns of `--query marginals`: `label=category` for each category, then log_evidence, engine, status. log_evidence is \
 the logarithm of the probability that all rules hold; it measures how well beliefs and rules agree. Loopy propagation \
@@ -70,11 +77,15 @@ Status:
   time_limit      `--time-limit` ended the search; another run may answer differently
   not_found       neither a possible assignment nor a proof of impossibility; cells are empty
 
-If a label has the name of one of the other columns, that column gets the prefix `prsl_`.")]
+If a label has the name of one of the other columns, that column gets the prefix `prsl_`.
+
+A summary in one line goes to standard error. Exits with 4 if a row has a status that `--fail-on` names; the answers are written \
+nevertheless.")]
 pub struct Arguments {
     #[command(flatten)]
     question: Question,
-    /// Write to this file instead of standard output; its ending determines the format: .csv, .jsonl, .parquet
+    /// Write to this file instead of standard output; its ending determines the format: .csv, .jsonl, .parquet, or
+    /// compressed .csv.gz, .jsonl.gz
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The query
@@ -83,9 +94,15 @@ pub struct Arguments {
     /// The engine
     #[arg(long, default_value = "auto")]
     engine: EngineKind,
-    /// The format, if the name of the output does not determine it [default: csv]
+    /// The format, if the name of the output does not determine it [default: table on a terminal, else csv]
     #[arg(long)]
     format: Option<Format>,
+    /// Round numbers to N digits after the decimal point [default: all digits; 3 in a table]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=17))]
+    digits: Option<u8>,
+    /// Exit with 4 if a row has one of these statuses, separated by commas; for example impossible,not_converged
+    #[arg(long, value_name = "STATUS", value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
     /// The number of threads for inference [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
@@ -189,9 +206,42 @@ impl From<ScheduleKind> for Schedule {
     }
 }
 
+/// A status of `--fail-on`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum FailOn {
+    /// The hard rules exclude the row
+    Impossible,
+    /// Loopy propagation did not converge
+    NotConverged,
+    /// Digits are lost to rounding
+    Imprecise,
+    /// A better assignment may exist
+    NotProven,
+    /// The time limit ended the search
+    TimeLimit,
+    /// No assignment was found
+    NotFound,
+}
+
+impl From<FailOn> for Status {
+    fn from(status: FailOn) -> Status {
+        match status {
+            FailOn::Impossible => Status::Impossible,
+            FailOn::NotConverged => Status::NotConverged,
+            FailOn::Imprecise => Status::Imprecise,
+            FailOn::NotProven => Status::NotProven,
+            FailOn::TimeLimit => Status::TimeLimit,
+            FailOn::NotFound => Status::NotFound,
+        }
+    }
+}
+
 /// The format of the answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// A table for people, on standard output only
+    Table,
     /// Comma-separated values
     Csv,
     /// One JSON object per line
@@ -200,12 +250,14 @@ enum Format {
     Parquet,
 }
 
-impl From<Format> for prsl_data::Format {
-    fn from(format: Format) -> prsl_data::Format {
-        match format {
-            Format::Csv => prsl_data::Format::Csv,
-            Format::Jsonl => prsl_data::Format::JsonLines,
-            Format::Parquet => prsl_data::Format::Parquet,
+impl Format {
+    /// The format of a table; `None` if it is for people.
+    fn of_file(self) -> Option<prsl_data::Format> {
+        match self {
+            Format::Table => None,
+            Format::Csv => Some(prsl_data::Format::Csv),
+            Format::Jsonl => Some(prsl_data::Format::JsonLines),
+            Format::Parquet => Some(prsl_data::Format::Parquet),
         }
     }
 }
@@ -235,15 +287,16 @@ impl Arguments {
         let query = self.compile(model, &settings)?;
         let approximation = self.approximation(&query);
         let verification = self.verify.map(|wanted| Verification::new(wanted as usize, self.seed()));
-        let prediction = Prediction { model, query, beliefs, target, format, verification };
+        let digits = self.digits.map(usize::from);
+        let prediction = Prediction { model, query, beliefs, target, format, digits, verification };
         let mut summary = pool.install(|| prediction.run(Progress::new(!to_terminal)))?;
         let verification = summary.verification.take();
-        self.tell(&summary);
         self.tell_approximation(&summary, approximation.as_deref());
+        self.tell(&summary);
         if let Some(verification) = verification {
             output::complain(&pool.install(|| verification.report(model, &settings))?);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(self.exit_code(&summary))
     }
 
     fn compile(&self, model: &Model, settings: &EngineSettings) -> Result<Query> {
@@ -348,101 +401,38 @@ impl Arguments {
         }
     }
 
-    /// The reason for approximate marginals, empty if loopy propagation was asked for; `None` if they are exact.
-    fn approximation(&self, query: &Query) -> Option<String> {
-        let Query::Beliefs(beliefs) = query else { return None };
-        let marginals = beliefs.marginals.as_ref().filter(|it| it.engine() == prsl::Engine::Loopy)?;
-        let reason = marginals.reason().trim_start_matches("loopy: ");
-        Some(if self.engine == EngineKind::Auto { format!(", because {reason}") } else { String::new() })
-    }
-
-    /// Notes once how many rows were approximated.
-    fn tell_approximation(&self, summary: &Summary, reason: Option<&str>) {
-        let Some(reason) = reason.filter(|_| summary.rows > 0) else { return };
-        let note = styled(style::NOTE, "note");
-        let (rows, are) = (counted(summary.rows, "row"), if summary.rows == 1 { "was" } else { "were" });
-        let advice = if self.verify.is_none() { "; `--verify 20` estimates the error" } else { "" };
-        output::complain(&format!(
-            "{note}: {rows} {are} approximated by loopy propagation{reason}{advice}\n"
-        ));
-    }
-
-    /// The format by the name of the output, or else the requested one, or else CSV.
-    fn output_format(&self) -> Result<prsl_data::Format> {
-        let asked = self.format.map(prsl_data::Format::from);
+    /// The format by the name of the output, or else the requested one, or else a table for people on a terminal, or else
+    /// CSV. `None` is a table for people.
+    fn output_format(&self) -> Result<Option<prsl_data::Format>> {
         let file = self.output.as_deref().filter(|path| path.as_os_str() != "-");
-        let format = match (file.map(prsl_data::Format::from_path), asked) {
-            (None, asked) => asked.unwrap_or(prsl_data::Format::Csv),
-            (Some(Err(_)), Some(asked)) => asked,
-            (Some(Err(error)), None) => {
-                let message = format!("{error}; or set --format");
+        let Some(file) = file else {
+            let is_for_people = self.output.is_none() && io::stdout().is_terminal();
+            let usual = if is_for_people { Format::Table } else { Format::Csv };
+            let format = self.format.unwrap_or(usual).of_file();
+            if format == Some(prsl_data::Format::Parquet) {
+                let message = prsl_data::Error::ParquetToStandardOutput;
                 return Err(usage("predict", ErrorKind::MissingRequiredArgument, message));
             }
-            (Some(Ok(named)), Some(asked)) if named != asked => {
-                let name = file.expect("the format is from its name").display();
+            return Ok(format);
+        };
+        let asked = self.format.map(Format::of_file);
+        if asked == Some(None) {
+            let message = "`--format table` is for standard output; choose csv, jsonl or parquet for a file";
+            return Err(usage("predict", ErrorKind::ArgumentConflict, message));
+        }
+        match (prsl_data::Format::from_path(file), asked.flatten()) {
+            (Err(_), Some(asked)) => Ok(Some(asked)),
+            (Err(error), None) => {
+                let message = format!("{error}; or set --format");
+                Err(usage("predict", ErrorKind::MissingRequiredArgument, message))
+            }
+            (Ok(named), Some(asked)) if named != asked => {
+                let name = file.display();
                 let message =
                     format!("--format and the name of `{name}` give different formats; change one of them");
-                return Err(usage("predict", ErrorKind::ArgumentConflict, message));
+                Err(usage("predict", ErrorKind::ArgumentConflict, message))
             }
-            (Some(Ok(named)), _) => named,
-        };
-        if file.is_none() && format == prsl_data::Format::Parquet {
-            let message = prsl_data::Error::ParquetToStandardOutput;
-            return Err(usage("predict", ErrorKind::MissingRequiredArgument, message));
-        }
-        Ok(format)
-    }
-
-    /// Prints a summary to standard error, unless it would disturb other output.
-    fn tell(&self, summary: &Summary) {
-        let rows = counted(summary.rows, "row");
-        let impossible_rows = summary.not_ok.get(&Status::Impossible).copied().unwrap_or(0);
-        self.tell_doubts(summary, &rows);
-        if let Some(first) = summary.first_impossible {
-            let (impossible, are) =
-                (grouped(impossible_rows), if impossible_rows == 1 { "is" } else { "are" });
-            let (model, beliefs) = (shell(&self.question.model), shell(self.question.beliefs()));
-            let why = format!("prsl explain {model} {beliefs} --row {first}");
-            let heading = styled(style::WARNING, format_args!("{impossible} of {rows} {are} impossible"));
-            output::complain(&format!(
-                "{heading} under the hard rules; `{}` says why\n",
-                styled(style::STRONG, why)
-            ));
-        } else if io::stderr().is_terminal() {
-            let done = match &self.output {
-                Some(path) => format!("{rows} written to {}\n", path.display()),
-                None => format!("{rows} answered\n"),
-            };
-            output::complain(&styled(style::FAINT, done));
-        }
-    }
-
-    /// Notes about rows whose answer may not be the best.
-    fn tell_doubts(&self, summary: &Summary, rows: &str) {
-        let not_proven = if self.engine == EngineKind::Loopy {
-            "got an assignment that is not proven to be the best; `--engine exact` looks for a proof"
-        } else {
-            "got an assignment that is not proven to be the best; `--time-limit 60`, for example, lets the search go on"
-        };
-        let doubts = [
-            (Status::NotConverged, "did not converge; more `--max-sweeps` or `--damping 0.5` may help"),
-            (Status::Imprecise, "lost digits to rounding; a larger `--memory` avoids that"),
-            (Status::NotProven, not_proven),
-            (
-                Status::TimeLimit,
-                "got an assignment that is not proven to be the best, since the time limit ended the search: another run may \
-                 find another",
-            ),
-            (
-                Status::NotFound,
-                "got no assignment: neither a possible one nor a proof that there is none was found",
-            ),
-        ];
-        for (status, what) in doubts {
-            if let Some(&n) = summary.not_ok.get(&status) {
-                let heading = styled(style::WARNING, format_args!("{} of {rows}", grouped(n)));
-                output::complain(&format!("{heading} {what}\n"));
-            }
+            (Ok(named), _) => Ok(Some(named)),
         }
     }
 }

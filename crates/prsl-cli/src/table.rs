@@ -11,6 +11,8 @@ use prsl_data::{Column, ColumnKind, ColumnSpec};
 pub struct Answers {
     /// The values, column by column.
     pub columns: Vec<Column>,
+    /// The row of beliefs of each line, from 0.
+    pub rows: Vec<usize>,
     /// The status of each row of beliefs.
     pub status: Vec<Status>,
     /// The marginals behind the table, if requested.
@@ -42,11 +44,34 @@ pub struct Beliefs {
 }
 
 impl Query {
-    /// The columns of the table.
-    pub fn columns(&self) -> Vec<ColumnSpec> {
+    /// The columns of the table, after columns that identify the rows.
+    pub fn columns(&self, ids: &[ColumnSpec]) -> Vec<ColumnSpec> {
         match self {
-            Query::Beliefs(beliefs) => beliefs.columns(),
-            Query::Samples(sampler, _) => sample_columns(sampler.model()),
+            Query::Beliefs(beliefs) => beliefs.columns(ids),
+            Query::Samples(sampler, _) => sample_columns(sampler.model(), ids),
+        }
+    }
+
+    /// Whether its lines begin with the number of their row.
+    pub fn has_row_numbers(&self) -> bool {
+        match self {
+            Query::Beliefs(beliefs) => beliefs.top.is_some(),
+            Query::Samples(..) => true,
+        }
+    }
+
+    /// The first columns of the marginals and of the assignments, among those of the query itself.
+    pub fn starts(&self) -> [Option<usize>; 2] {
+        match self {
+            Query::Beliefs(beliefs) => {
+                let start = if beliefs.top.is_some() { 2 } else { 0 };
+                let n_marginals = beliefs.marginals.as_ref().map_or(0, |_| beliefs.model.n_categories());
+                [
+                    beliefs.marginals.as_ref().map(|_| start),
+                    beliefs.best.as_ref().map(|_| start + n_marginals),
+                ]
+            }
+            Query::Samples(..) => [None, Some(2)],
         }
     }
 
@@ -128,11 +153,11 @@ impl Beliefs {
         (marginals, best)
     }
 
-    fn columns(&self) -> Vec<ColumnSpec> {
+    fn columns(&self, ids: &[ColumnSpec]) -> Vec<ColumnSpec> {
         use ColumnKind::{Boolean, Integer, Number, Text};
         let (marginals, best) = self.label_columns();
         // Columns of labels keep their names.
-        let mut names = Names::new(if marginals.is_empty() { &best } else { &marginals });
+        let mut names = Names::new(if marginals.is_empty() { &best } else { &marginals }, ids);
         if self.top.is_some() {
             ["row", "rank"].into_iter().for_each(|name| names.add_ours(name, Integer));
         }
@@ -200,7 +225,8 @@ impl Beliefs {
             let marginals = posteriors.as_ref().map_or(Status::Ok, |it| it.status(line.row));
             Some(marginals.max(line.status).name().to_owned())
         }));
-        Ok(Answers { columns, status, posteriors, best })
+        let rows = lines.iter().map(|line| line.row).collect();
+        Ok(Answers { columns, rows, status, posteriors, best })
     }
 
     fn marginal_columns(&self, posteriors: &Posteriors, lines: &[Line<'_>]) -> Vec<Column> {
@@ -296,9 +322,9 @@ fn texts(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<String>) -> Col
     Column::Text(lines.iter().map(value).collect())
 }
 
-fn sample_columns(model: &Model) -> Vec<ColumnSpec> {
+fn sample_columns(model: &Model, ids: &[ColumnSpec]) -> Vec<ColumnSpec> {
     let labels: Vec<String> = model.labels().iter().map(|label| label.name().to_owned()).collect();
-    let mut names = Names::new(&labels);
+    let mut names = Names::new(&labels, ids);
     ["row", "sample"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Integer));
     labels.into_iter().for_each(|name| names.add(name, ColumnKind::Text));
     ["engine", "status"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Text));
@@ -335,7 +361,8 @@ fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::R
     columns.push(Column::Text(vec![Some(sampler.engine().name().to_owned()); lines.len()]));
     let name = |possible: bool| if possible { Status::Ok } else { Status::Impossible }.name().to_owned();
     columns.push(Column::Text(lines.iter().map(|line| Some(name(line.1.is_some()))).collect()));
-    Ok(Answers { columns, status, posteriors: None, best: None })
+    let rows = lines.iter().map(|line| (line.0 - sampling.first_row - 1) as usize).collect();
+    Ok(Answers { columns, rows, status, posteriors: None, best: None })
 }
 
 /// The columns so far. Columns that are not about a label are renamed if a label has their name.
@@ -345,9 +372,10 @@ struct Names {
 }
 
 impl Names {
-    /// Without columns; these names are reserved for labels.
-    fn new(labels: &[String]) -> Names {
-        Names { columns: Vec::new(), taken: labels.iter().cloned().collect() }
+    /// The columns that identify rows; these names and those of labels are kept.
+    fn new(labels: &[String], ids: &[ColumnSpec]) -> Names {
+        let taken = labels.iter().cloned().chain(ids.iter().map(|id| id.name.clone())).collect();
+        Names { columns: ids.to_vec(), taken }
     }
 
     fn add(&mut self, name: String, kind: ColumnKind) {

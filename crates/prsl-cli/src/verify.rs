@@ -74,7 +74,7 @@ impl Verification {
     pub fn report(mut self, model: &Model, settings: &EngineSettings) -> prsl::Result<String> {
         self.kept.sort_by_key(|kept| kept.row);
         let n_rows = counted(self.kept.len() as u64, "row");
-        let mut bar = StepBar::new(2 * self.kept.len() as u64);
+        let mut bar = StepBar::new("verifying", 2 * self.kept.len() as u64);
         let heading = styled(style::STRONG, format_args!("verified {n_rows} of {}", grouped(self.seen)));
         let mut text = String::new();
         if let Some((engine, _)) = self.kept.iter().find_map(|kept| kept.marginals.as_ref()) {

@@ -6,10 +6,10 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read;
 use std::path::Path;
 
+use crate::cell::parse_number;
 use crate::csv::MAX_RECORD_BYTES;
 use crate::error::{ArffProblem, Error, Result};
 use crate::source::{self, Source};
-use crate::table::parse_number;
 use lexer::{Lexer, Token};
 
 /// Maximum length of a header.

@@ -8,14 +8,19 @@ use arrow::datatypes::{
     DataType, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DecimalType, Float16Type,
     Float32Type, Float64Type, Schema,
 };
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
+use crate::cell::Cell;
 use crate::error::{Error, Result};
-use crate::table::{Cell, check_columns};
+use crate::table::check_columns;
+use crate::writer::{Column, ColumnKind};
 
 /// Batches of rows, partly read.
 pub(crate) struct ArrowTable {
     kinds: Vec<(String, DataType)>,
     selected: Vec<usize>,
+    /// Columns that identify rows, of any type.
+    ids: Vec<usize>,
     batches: VecDeque<RecordBatch>,
 }
 
@@ -31,12 +36,13 @@ impl ArrowTable {
         let columns: Vec<_> = kinds.iter().map(|(name, _)| name.clone()).collect();
         check_columns(name, &columns)?;
         let selected = (0..columns.len()).collect();
-        Ok((columns, ArrowTable { kinds, selected, batches: batches.into_iter().collect() }))
+        Ok((columns, ArrowTable { kinds, selected, ids: Vec::new(), batches: batches.into_iter().collect() }))
     }
 
-    /// Keeps only these columns.
-    pub(crate) fn select(&mut self, columns: &[usize]) {
+    /// Keeps only these columns, and those that identify rows.
+    pub(crate) fn select(&mut self, columns: &[usize], ids: &[usize]) {
         self.selected = columns.to_vec();
+        self.ids = ids.to_vec();
     }
 
     /// The next rows, at most `max_rows` of them.
@@ -52,12 +58,17 @@ impl ArrowTable {
         let n_rows = max_rows.min(batch.num_rows());
         let rows = batch.slice(0, n_rows);
         *batch = batch.slice(n_rows, batch.num_rows() - n_rows);
-        let selected = |index: usize| self.selected.contains(&index);
+        let selected = |index: usize| self.selected.contains(&index) || self.ids.contains(&index);
         let names = self.kinds.iter().enumerate();
         let names = names.map(|(index, (name, _))| if selected(index) { name.as_str() } else { "" });
         let chunk =
             ArrowChunk::new(&rows, names).map_err(|cause| Error::Arrow { name: name.to_owned(), cause })?;
         Ok(Some(ArrowChunk { nan_is_missing: true, ..chunk }))
+    }
+
+    /// The type of a column.
+    pub(crate) fn kind(&self, column: usize) -> &DataType {
+        &self.kinds[column].1
     }
 
     /// The number of unread rows.
@@ -71,6 +82,8 @@ impl ArrowTable {
 pub(crate) struct ArrowChunk {
     /// The values of each column, where it is selected.
     values: Vec<Option<Values>>,
+    /// All columns unchanged, where the table has them.
+    arrays: Vec<Option<ArrayRef>>,
     pub(crate) n_rows: usize,
     /// Libraries for data in memory use NaN for missing values; in a file NaN is an error.
     nan_is_missing: bool,
@@ -82,9 +95,11 @@ impl ArrowChunk {
         rows: &RecordBatch,
         names: impl Iterator<Item = &'a str>,
     ) -> std::result::Result<Self, &'static str> {
-        let values = names.map(|name| rows.column_by_name(name).map(Values::new).transpose());
+        let arrays: Vec<_> = names.map(|name| rows.column_by_name(name).cloned()).collect();
+        let values = arrays.iter().map(|array| array.as_ref().map(Values::new).transpose());
         Ok(Self {
             values: values.collect::<std::result::Result<_, _>>()?,
+            arrays,
             n_rows: rows.num_rows(),
             nan_is_missing: false,
         })
@@ -96,6 +111,54 @@ impl ArrowChunk {
             cell => cell,
         }
     }
+}
+
+impl ArrowChunk {
+    /// The values of a column that identifies rows.
+    pub(crate) fn id_column(&self, column: usize, kind: ColumnKind) -> Column {
+        let cells = || (0..self.n_rows).map(|row| self.cell(row, column));
+        match kind {
+            ColumnKind::Number => Column::Number(cells().map(|cell| cell.number().ok().flatten()).collect()),
+            ColumnKind::Boolean => Column::Boolean(
+                cells().map(|cell| cell.number().ok().flatten().map(|it| it != 0.0)).collect(),
+            ),
+            ColumnKind::Integer => Column::Integer(
+                self.arrays[column].as_ref().map_or_else(|| vec![None; self.n_rows], whole_numbers),
+            ),
+            ColumnKind::Text => {
+                Column::Text(self.arrays[column].as_ref().map_or_else(|| vec![None; self.n_rows], texts))
+            }
+        }
+    }
+}
+
+/// The type in which a column that identifies rows is written. Types without a counterpart become text.
+pub(crate) fn id_kind(kind: &DataType) -> ColumnKind {
+    match kind {
+        DataType::Boolean => ColumnKind::Boolean,
+        DataType::UInt64 => ColumnKind::Text,
+        kind if kind.is_integer() => ColumnKind::Integer,
+        kind if kind.is_floating() => ColumnKind::Number,
+        _ => ColumnKind::Text,
+    }
+}
+
+/// Integers that fit 64 bits with a sign; columns of others are text ([`id_kind`]).
+#[allow(clippy::unnecessary_cast, reason = "the code is repeated for integers of every width")]
+fn whole_numbers(array: &ArrayRef) -> Vec<Option<i64>> {
+    let array: &dyn Array = array;
+    downcast_integer_array!(
+        array => array.iter().map(|value| value.map(|value| value as i64)).collect(),
+        _ => vec![None; array.len()],
+    )
+}
+
+/// Any values as text.
+fn texts(array: &ArrayRef) -> Vec<Option<String>> {
+    let options = FormatOptions::default();
+    let Ok(format) = ArrayFormatter::try_new(array, &options) else { return vec![None; array.len()] };
+    let text = |row: usize| format.value(row).try_to_string().ok().filter(|text| !text.is_empty());
+    (0..array.len()).map(|row| text(row).filter(|_| !array.is_null(row))).collect()
 }
 
 /// Rejects a column of an unsupported type.

@@ -2,9 +2,12 @@
 
 use prsl::{BeliefMatrix, LabelId, Model, Normalize};
 
+use crate::cell::Cell;
 use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
-use crate::error::{CellProblem, Error, Result, RowProblem};
-use crate::table::{Cell, Chunk, TableReader};
+use crate::error::{CellProblem, ColumnsProblem, Error, Result, RowProblem};
+use crate::ids::Ids;
+use crate::table::{Chunk, TableReader};
+use crate::writer::{Column, ColumnSpec};
 
 /// Options of a [`BeliefReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -48,16 +51,57 @@ pub struct BeliefReader {
     table: TableReader,
     columns: Columns,
     normalize: Normalize,
+    ids: Ids,
 }
 
 impl BeliefReader {
     /// Matches the columns with the labels and categories of the model.
-    pub fn new(model: &Model, mut table: TableReader, options: BeliefOptions) -> Result<BeliefReader> {
+    pub fn new(model: &Model, table: TableReader, options: BeliefOptions) -> Result<BeliefReader> {
+        BeliefReader::with_ids(model, table, options, &[])
+    }
+
+    /// The same with columns that identify the rows. They are no beliefs, and may be of any type.
+    ///
+    /// ```
+    /// use prsl::Model;
+    /// use prsl_data::{BeliefOptions, BeliefReader, Column, TableReader};
+    ///
+    /// let model = Model::parse("label alarm")?;
+    /// let table = TableReader::csv("image,alarm\n007.jpg,0.9\n".as_bytes(), "beliefs.csv")?;
+    /// let ids = ["image".to_owned()];
+    /// let mut beliefs = BeliefReader::with_ids(&model, table, BeliefOptions::default(), &ids)?;
+    /// beliefs.next_chunk(1000)?;
+    /// assert_eq!(beliefs.ids(), [Column::Text(vec![Some("007.jpg".to_owned())])]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_ids(
+        model: &Model,
+        mut table: TableReader,
+        options: BeliefOptions,
+        ids: &[String],
+    ) -> Result<BeliefReader> {
         check_missing(model, &table)?;
-        let columns = Names::new(model).resolve(table.columns(), options.ignore_extra, table.name())?;
-        table.select(&columns.iter().map(|(column, _)| *column).collect::<Vec<_>>())?;
+        let ids = Ids::find(&table, ids)?;
+        let names = Names::new(model);
+        if let Some(known) = ids.specs().iter().find(|id| names.knows(&id.name)) {
+            let problem = ColumnsProblem::IdIsLabel { column: known.name.clone() };
+            return Err(Error::Columns { file: table.name().to_owned(), problem });
+        }
+        let columns = names.resolve(&table, ids.places(), options.ignore_extra)?;
+        let places: Vec<usize> = columns.iter().map(|(column, _)| *column).collect();
+        table.select_with_ids(&places, ids.places())?;
         let normalize = if options.normalize { Normalize::Always } else { Normalize::Never };
-        Ok(BeliefReader { model: model.clone(), table, columns, normalize })
+        Ok(BeliefReader { model: model.clone(), table, columns, normalize, ids })
+    }
+
+    /// The columns that identify the rows.
+    pub fn id_columns(&self) -> &[ColumnSpec] {
+        self.ids.specs()
+    }
+
+    /// The values of these columns in the rows that were read last.
+    pub fn ids(&self) -> &[Column] {
+        self.ids.values()
     }
 
     /// The table, for its name and progress.
@@ -68,6 +112,7 @@ impl BeliefReader {
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<BeliefMatrix>> {
         let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
+        self.ids.read(&chunk);
         let mut matrix = BeliefMatrix::new(&self.model);
         let mut row = Row::new(&self.model);
         for index in 0..chunk.n_rows() {
@@ -115,7 +160,7 @@ impl BeliefReader {
     ) -> std::result::Result<(), CellProblem> {
         let id = meaning.label();
         let label = self.model.label(id);
-        let start = self.model.block(id).start;
+        let (start, decimal) = (self.model.block(id).start, self.table.decimal());
         let place = match meaning {
             Meaning::Category(_, category) => start + category.index(),
             Meaning::Label(_) => match (cell, find_category(label, cell)) {
@@ -125,7 +170,7 @@ impl BeliefReader {
                     row.cells[start + category.index()] = Some(1.0);
                     return Ok(());
                 }
-                (Cell::Text(text), None) if label.is_binary() && cell.number().is_err() => {
+                (Cell::Text(text), None) if label.is_binary() && cell.number_with(decimal).is_err() => {
                     let also = " or the probability of `yes`";
                     return Err(not_a_category(label, Cell::Text(text), also));
                 }
@@ -133,7 +178,7 @@ impl BeliefReader {
                 _ => return Err(not_a_category(label, cell, "")),
             },
         };
-        let value = cell.number()?.expect("only cells that are not missing get here");
+        let value = cell.number_with(decimal)?.expect("only cells that are not missing get here");
         if value < 0.0 {
             return Err(CellProblem::Negative { value });
         }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use prsl::{CategoryId, Label, LabelId, Model};
 
+use crate::cell::Cell;
 use crate::error::{CellProblem, ColumnsProblem, Error, Result, is_missing_code, listed, nearest, shown};
-use crate::table::{Cell, TableReader};
+use crate::table::TableReader;
 
 /// The subject of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -46,10 +47,35 @@ impl<'a> Names<'a> {
         Names { model, labels, categories: HashMap::new(), with_categories: false }
     }
 
-    /// Finds the meaning of each column. Rejects unknown, ambiguous and duplicate columns.
-    pub(crate) fn resolve(&self, columns: &[String], ignore_extra: bool, file: &str) -> Result<Columns> {
-        self.try_resolve(columns, ignore_extra)
-            .map_err(|problem| Error::Columns { file: file.to_owned(), problem })
+    /// Finds the meaning of each column, except those that are `aside`. Rejects unknown, ambiguous and duplicate columns.
+    /// The index of a data frame is skipped, unless the model has a label of that name.
+    pub(crate) fn resolve(
+        &self,
+        table: &TableReader,
+        aside: &[usize],
+        ignore_extra: bool,
+    ) -> Result<Columns> {
+        let n_index = table.index_columns().len();
+        let is_index = |index: usize| index < n_index && !self.knows(&table.columns()[index]);
+        let used = (0..table.columns().len()).filter(|index| !aside.contains(index) && !is_index(*index));
+        let used: Vec<usize> = used.collect();
+        let names: Vec<String> = used.iter().map(|&index| table.columns()[index].clone()).collect();
+        let mut columns = self.try_resolve(&names, ignore_extra).map_err(|problem| {
+            let problem = match (problem, table.other_delimiter()) {
+                (ColumnsProblem::Unknown { .. } | ColumnsProblem::NoneKnown { .. }, Some(delimiter)) => {
+                    ColumnsProblem::OtherDelimiter { delimiter }
+                }
+                (problem, _) => problem,
+            };
+            Error::Columns { file: table.name().to_owned(), problem }
+        })?;
+        columns.iter_mut().for_each(|(index, _)| *index = used[*index]);
+        Ok(columns)
+    }
+
+    /// Whether a column has a meaning.
+    pub(crate) fn knows(&self, column: &str) -> bool {
+        !self.meanings(column).is_empty()
     }
 
     fn try_resolve(

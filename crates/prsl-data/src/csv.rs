@@ -4,6 +4,7 @@
 //! that is never closed as one very long cell, so a missing quote would include the rest of the file without an
 //! error.
 
+use crate::dialect::{self, CsvDialect};
 use crate::error::{CsvProblem, Error, HeaderProblem, Result};
 use crate::source::Source;
 
@@ -23,6 +24,13 @@ pub(crate) struct CsvTable {
     rows_read: u64,
 }
 
+/// The names of the columns.
+pub(crate) struct Header {
+    pub(crate) columns: Vec<String>,
+    /// How many of the first columns are the index of a data frame.
+    pub(crate) n_index: usize,
+}
+
 /// Rows of a CSV file: the selected cells one after the other. Cells without quotes are trimmed.
 #[derive(Debug)]
 pub(crate) struct CsvChunk {
@@ -35,9 +43,9 @@ pub(crate) struct CsvChunk {
 
 impl CsvTable {
     /// Reads the header. Returns the names of the columns and the table.
-    pub(crate) fn open(mut source: Source) -> Result<(Vec<String>, CsvTable)> {
+    pub(crate) fn open(mut source: Source, dialect: CsvDialect) -> Result<(Header, CsvTable)> {
         source.skip_byte_order_mark()?;
-        let mut records = Records::new(source);
+        let mut records = Records::new(source, dialect);
         if !records.next(0, &[])? {
             return Err(Error::Header { file: records.source.name.clone(), problem: HeaderProblem::Empty });
         }
@@ -45,11 +53,12 @@ impl CsvTable {
         for index in 0..records.record.ends.len() {
             columns.push(records.cell(index, 0, &[])?.to_owned());
         }
+        let n_index = name_index(&mut columns);
         crate::table::check_columns(&records.source.name, &columns)?;
         let n = columns.len();
         let table =
             CsvTable { records, selected: vec![true; n], slots: (0..n).map(Some).collect(), rows_read: 0 };
-        Ok((columns, table))
+        Ok((Header { columns, n_index }, table))
     }
 
     /// Keeps only these columns.
@@ -112,6 +121,29 @@ impl CsvChunk {
     }
 }
 
+/// The name that pandas gives to columns without one.
+const UNNAMED: &str = "Unnamed: ";
+
+/// The number of columns at the start that are the index of a data frame: without a name, or named as pandas names such
+/// columns. Gives them names.
+fn name_index(columns: &mut [String]) -> usize {
+    let is_index = |name: &String| {
+        let number = name.strip_prefix(UNNAMED);
+        name.is_empty() || number.is_some_and(|it| it.chars().all(|c| c.is_ascii_digit() || c == '.'))
+    };
+    let n_index = columns.iter().take_while(|name| is_index(name)).count();
+    if n_index == columns.len() {
+        return 0;
+    }
+    // Only the index itself has no name.
+    if columns[0].is_empty() {
+        let name = |n: usize| if n == 0 { format!("{UNNAMED}0") } else { format!("{UNNAMED}0.{n}") };
+        let free = (0..=columns.len()).map(name).find(|name| !columns.contains(name));
+        columns[0] = free.expect("there are more names than columns");
+    }
+    n_index
+}
+
 /// The records of a source, one at a time.
 struct Records {
     source: Source,
@@ -125,8 +157,9 @@ struct Records {
 }
 
 impl Records {
-    fn new(source: Source) -> Records {
-        Records { source, record: Record::default(), next_line: 1, line: 1, skip_line_feed: false }
+    fn new(source: Source, dialect: CsvDialect) -> Records {
+        let record = Record { delimiter: dialect.delimiter, ..Record::default() };
+        Records { source, record, next_line: 1, line: 1, skip_line_feed: false }
     }
 
     /// Reads the next record; `false` at the end of the file. Row and columns are for messages only.
@@ -190,6 +223,7 @@ impl Records {
         match problem {
             CsvProblem::UnterminatedQuote { .. } => CsvProblem::UnterminatedQuote { column },
             CsvProblem::AfterQuote { .. } => CsvProblem::AfterQuote { column },
+            CsvProblem::OtherDelimiter { delimiter, .. } => CsvProblem::OtherDelimiter { column, delimiter },
             other => other,
         }
     }
@@ -231,6 +265,7 @@ enum State {
 /// One record, with quotes removed.
 #[derive(Default)]
 struct Record {
+    delimiter: u8,
     bytes: Vec<u8>,
     ends: Vec<usize>,
     state: State,
@@ -305,12 +340,14 @@ impl Record {
 
     /// The number of bytes that belong to the cell and do not change the state.
     fn plain(&self, bytes: &[u8]) -> usize {
-        let stop: fn(&u8) -> bool = match self.state {
-            State::Bare => |byte| matches!(byte, b',' | b'\n' | b'\r'),
-            State::Quoted => |byte| matches!(byte, b'"' | b'\n'),
+        let stop = match self.state {
+            State::Bare => {
+                bytes.iter().position(|&byte| byte == self.delimiter || matches!(byte, b'\n' | b'\r'))
+            }
+            State::Quoted => bytes.iter().position(|byte| matches!(byte, b'"' | b'\n')),
             _ => return 0,
         };
-        bytes.iter().position(stop).unwrap_or(bytes.len())
+        stop.unwrap_or(bytes.len())
     }
 
     fn step(&mut self, byte: u8, fed: &mut Fed) {
@@ -324,13 +361,17 @@ impl Record {
                 self.bytes.push(byte);
                 self.state = State::Quoted;
             }
-            (_, b',') => self.end_cell(),
+            (_, byte) if byte == self.delimiter => self.end_cell(),
             (_, b'\n' | b'\r') => {
                 self.end_cell();
                 fed.complete = true;
                 fed.carriage_return = byte == b'\r';
             }
             (State::AfterQuote, b' ' | b'\t') => self.closed = true,
+            (State::AfterQuote, byte) if !self.closed && dialect::is_usual(byte) => {
+                let (column, delimiter) = (String::new(), char::from(byte));
+                fed.problem = Some(CsvProblem::OtherDelimiter { column, delimiter });
+            }
             (State::AfterQuote, _) => fed.problem = Some(CsvProblem::AfterQuote { column: String::new() }),
             (State::CellStart, b' ' | b'\t') => {}
             (State::CellStart, b'"') => (self.state, self.is_quoted) = (State::Quoted, true),

@@ -1,14 +1,13 @@
 //! Errors of tables, with their location.
 
+mod files;
 mod problems;
 mod wording;
 
 use std::io;
 
-pub use problems::{
-    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, MulanProblem, RowProblem,
-    WriteProblem, XmlProblem,
-};
+pub use files::{ArffProblem, ImportProblem, MulanProblem, XmlProblem};
+pub use problems::{CellProblem, ColumnsProblem, CsvProblem, HeaderProblem, RowProblem, WriteProblem};
 pub(crate) use wording::{is_missing_code, listed, nearest, shown};
 
 /// The result of everything in this crate that can fail.
@@ -171,6 +170,33 @@ pub enum Error {
         /// Its rows.
         n_truths: u64,
     },
+    /// A column that identifies the rows differs between beliefs and truths.
+    #[error(
+        "row {row}: column `{}` is `{}` in `{}` and `{}` in `{}`; each row of beliefs needs its row of truths, in the same order",
+        shown(column), shown(&texts[0]), files[0], shown(&texts[1]), files[1]
+    )]
+    Ids {
+        /// The row, counted from 1 without the header.
+        row: u64,
+        /// The column.
+        column: String,
+        /// The files of beliefs and of truths.
+        files: Box<[String; 2]>,
+        /// The texts in both files.
+        texts: Box<[String; 2]>,
+    },
+    /// A delimiter and a decimal sign that do not go together.
+    #[error(
+        "columns cannot be separated by `{}` with the decimal sign `{decimal}`, expected a tab or a punctuation character such as \
+         `;`, and the decimal sign `.` or `,`",
+        delimiter.escape_default()
+    )]
+    Dialect {
+        /// The delimiter.
+        delimiter: char,
+        /// The decimal sign.
+        decimal: char,
+    },
     /// A line of an ARFF file is not valid.
     #[error("`{file}`, line {line}: {problem}")]
     Arff {
@@ -181,13 +207,35 @@ pub enum Error {
         /// What is wrong with it.
         problem: ArffProblem,
     },
+    /// Rules of another program are not valid.
+    #[error("`{file}`, line {line}, column {column}: {problem}")]
+    Import {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: u64,
+        /// The column in characters, counted from 1.
+        column: u64,
+        /// What is wrong.
+        problem: Box<ImportProblem>,
+    },
+    /// Rules of another program are no model.
+    #[error("`{file}`: {cause}")]
+    Model {
+        /// The file.
+        file: String,
+        /// The error of the library.
+        cause: Box<prsl::Error>,
+    },
     /// A Mulan label file is not valid.
-    #[error("`{file}`, line {line}: {problem}")]
+    #[error("`{file}`, line {line}, column {column}: {problem}")]
     Xml {
         /// The file.
         file: String,
         /// The line, counted from 1.
         line: u64,
+        /// The column in characters, counted from 1.
+        column: u64,
         /// What is wrong with it.
         problem: XmlProblem,
     },

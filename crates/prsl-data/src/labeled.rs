@@ -5,6 +5,7 @@ use prsl::{BeliefMatrix, Truth};
 use crate::beliefs::BeliefReader;
 use crate::error::{Error, Result};
 use crate::truths::{Key, TruthReader};
+use crate::writer::{Column, ColumnSpec};
 
 /// Reads beliefs and truths together, row by row.
 ///
@@ -57,7 +58,18 @@ impl LabeledReader {
         self.truths.keys()
     }
 
-    /// The next rows, at least one and at most `max_rows` of them, or `None` at the end of both tables.
+    /// The columns that identify the rows of beliefs.
+    pub fn id_columns(&self) -> &[ColumnSpec] {
+        self.beliefs.id_columns()
+    }
+
+    /// The values of these columns in the rows that were read last.
+    pub fn ids(&self) -> &[Column] {
+        self.beliefs.ids()
+    }
+
+    /// The next rows, at least one and at most `max_rows` of them, or `None` at the end of both tables. Returns an error if
+    /// columns that identify the rows are in both tables and differ.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<LabeledRows>> {
         let Some(beliefs) = self.beliefs.next_chunk(max_rows)? else {
             return match self.truths.next_chunk(SKIPPED)? {
@@ -68,12 +80,36 @@ impl LabeledReader {
         let mut truths = Vec::new();
         while truths.len() < beliefs.n_rows() {
             match self.truths.next_chunk(beliefs.n_rows() - truths.len())? {
-                Some(more) => truths.extend(more),
+                Some(more) => {
+                    self.check_ids(truths.len(), more.len())?;
+                    truths.extend(more);
+                }
                 None => return Err(self.row_counts(beliefs.n_rows(), truths.len())?),
             }
         }
         self.n_rows += beliefs.n_rows() as u64;
         Ok(Some((beliefs, truths)))
+    }
+
+    /// Compares the ids of the truths that were read last with those of their beliefs, which start at `first`.
+    fn check_ids(&self, first: usize, n_rows: usize) -> Result<()> {
+        for (spec, truths) in self.truths.id_columns().iter().zip(self.truths.ids()) {
+            let place = self.beliefs.id_columns().iter().position(|it| it.name == spec.name);
+            let Some(beliefs) = place.map(|place| &self.beliefs.ids()[place]) else { continue };
+            let texts = |row: usize| [beliefs.text(first + row), truths.text(row)];
+            let differs = (0..n_rows).find(|&row| texts(row)[0] != texts(row)[1]);
+            if let Some(row) = differs {
+                return Err(Error::Ids {
+                    row: self.n_rows + (first + row) as u64 + 1,
+                    column: spec.name.clone(),
+                    files: [self.beliefs.table(), self.truths.table()]
+                        .map(|table| table.name().to_owned())
+                        .into(),
+                    texts: texts(row).map(Option::unwrap_or_default).into(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The error that the tables have different lengths. Reads both to the end, to report their numbers of rows.

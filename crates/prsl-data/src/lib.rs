@@ -9,6 +9,7 @@
 //! | [`LabeledReader`] | beliefs and truths, read together |
 //! | [`ArffReader`] | an ARFF file, read row by row |
 //! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
+//! | [`import`] | rules of other programs, as models |
 //!
 //! Memory does not grow with the number of rows. Every error names its file, row and column.
 //!
@@ -28,9 +29,13 @@
 mod arff;
 mod arrays;
 mod beliefs;
+mod cell;
 mod columns;
 mod csv;
+mod dialect;
 mod error;
+mod ids;
+pub mod import;
 mod labeled;
 mod mulan;
 mod output;
@@ -42,14 +47,16 @@ mod writer;
 
 pub use arff::{ArffReader, ArffValue, Attribute, AttributeKind, parse_arff};
 pub use beliefs::{BeliefOptions, BeliefReader};
+pub use cell::Cell;
 pub use csv::MAX_RECORD_BYTES;
+pub use dialect::CsvDialect;
 pub use error::{
-    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, MulanProblem, Result,
-    RowProblem, WriteProblem, XmlProblem,
+    ArffProblem, CellProblem, ColumnsProblem, CsvProblem, Error, HeaderProblem, ImportProblem, MulanProblem,
+    Result, RowProblem, WriteProblem, XmlProblem,
 };
 pub use labeled::{LabeledReader, LabeledRows};
 pub use mulan::{MulanDataset, MulanLabel, MulanLabels, MulanRow, parse_mulan_labels, read_mulan};
 pub use output::Target;
-pub use table::{Cell, Chunk, TableReader, parse_csv, parse_parquet};
+pub use table::{Chunk, TableReader, parse_csv, parse_parquet};
 pub use truths::{Key, RowColumns, TruthOptions, TruthReader};
 pub use writer::{Column, ColumnKind, ColumnSpec, Format, TableWriter};

@@ -130,7 +130,7 @@ impl MulanLabels {
             source.consume(length);
             if bytes.len() > MAX_XML_BYTES {
                 let problem = XmlProblem::TooLong { limit: MAX_XML_BYTES };
-                return Err(Error::Xml { file: source.name, line: 1, problem });
+                return Err(Error::Xml { file: source.name, line: 1, column: 1, problem });
             }
         }
     }
@@ -240,22 +240,27 @@ fn role(attribute: &Attribute) -> std::result::Result<Role, MulanProblem> {
 }
 
 fn labels_from(bytes: &[u8], file: &str) -> Result<MulanLabels> {
+    let bytes = bytes.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(bytes);
     let error = |offset: usize, problem| {
-        let line = 1 + bytes[..offset.min(bytes.len())].iter().filter(|&&byte| byte == b'\n').count() as u64;
-        Error::Xml { file: file.to_owned(), line, problem }
+        let before = &bytes[..offset.min(bytes.len())];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let column = 1 + String::from_utf8_lossy(&before[start..]).chars().count() as u64;
+        Error::Xml { file: file.to_owned(), line, column, problem }
     };
     let text = std::str::from_utf8(bytes).map_err(|e| error(e.valid_up_to(), XmlProblem::NotUtf8))?;
-    let mut reader = Reader::from_str(text.strip_prefix('\u{FEFF}').unwrap_or(text));
+    let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = true;
     let mut tree = Tree::default();
     loop {
+        let start = reader.buffer_position() as usize;
         let event = reader
             .read_event()
             .map_err(|e| error(reader.error_position() as usize, XmlProblem::Malformed(e.to_string())))?;
         if event == Event::Eof {
             break;
         }
-        tree.event(event).map_err(|problem| error(reader.buffer_position() as usize, problem))?;
+        tree.event(event).map_err(|problem| error(start, problem))?;
     }
     tree.finish().map_err(|problem| error(bytes.len(), problem)).map(|labels| MulanLabels { labels })
 }

@@ -5,9 +5,12 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
+use crate::source::has_extension;
 
 /// The destination of written data.
 ///
@@ -112,27 +115,30 @@ impl fmt::Debug for Target {
 /// An open target. If it is dropped without [`Output::finish`], no file remains.
 pub(crate) struct Output {
     name: String,
-    writer: Writer,
+    writer: Packing,
+}
+
+/// Whether the output is compressed.
+enum Packing {
+    Plain(Writer),
+    Gzip(Box<GzEncoder<Writer>>),
 }
 
 impl Output {
     pub(crate) fn create(target: Target) -> Result<Output> {
-        match target {
-            Target::File(path) => {
-                let name = path.display().to_string();
-                match create_file(&path) {
-                    Ok(writer) => Ok(Output { name, writer }),
-                    Err(cause) => Err(Error::Write { file: name, cause }),
-                }
-            }
-            Target::StandardOutput => {
-                let writer = Writer::Stream(BufWriter::with_capacity(1 << 16, Box::new(io::stdout())));
-                Ok(Output { name: "standard output".to_owned(), writer })
-            }
-            Target::Writer(writer, name) => {
-                Ok(Output { name, writer: Writer::Stream(BufWriter::new(writer)) })
-            }
-        }
+        let (name, writer) = open(target)?;
+        Ok(Output { name, writer: Packing::Plain(writer) })
+    }
+
+    /// The same, compressed if the name of the file ends in `.gz`.
+    pub(crate) fn create_packed(target: Target) -> Result<Output> {
+        let is_packed = matches!(&target, Target::File(path) if has_extension(path, "gz"));
+        let (name, writer) = open(target)?;
+        let writer = match is_packed {
+            true => Packing::Gzip(Box::new(GzEncoder::new(writer, Compression::default()))),
+            false => Packing::Plain(writer),
+        };
+        Ok(Output { name, writer })
     }
 
     /// The name in messages.
@@ -143,28 +149,68 @@ impl Output {
     /// Rejects a replacement that would not keep the file's owner and hard links.
     fn take_over_owner(&self) -> io::Result<()> {
         match &self.writer {
-            Writer::Temporary { file, place } => take_over_owner(file.get_ref().as_file(), place),
-            Writer::Stream(_) => Ok(()),
+            Packing::Plain(Writer::Temporary { file, place }) => {
+                take_over_owner(file.get_ref().as_file(), place)
+            }
+            _ => Ok(()),
         }
     }
 
     /// Renames the file to its final name.
     pub(crate) fn finish(self) -> Result<()> {
         let Output { name, writer } = self;
-        finish(writer).map_err(|cause| Error::Write { file: name, cause })
+        let writer = match writer {
+            Packing::Plain(writer) => Ok(writer),
+            Packing::Gzip(encoder) => encoder.finish(),
+        };
+        writer.and_then(finish).map_err(|cause| Error::Write { file: name, cause })
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.writer {
+            Packing::Plain(writer) => writer.write(bytes),
+            Packing::Gzip(encoder) => encoder.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.writer {
+            Packing::Plain(writer) => writer.flush(),
+            Packing::Gzip(encoder) => encoder.flush(),
+        }
+    }
+}
+
+/// Opens a target. Also returns its name in messages.
+fn open(target: Target) -> Result<(String, Writer)> {
+    match target {
+        Target::File(path) => {
+            let name = path.display().to_string();
+            match create_file(&path) {
+                Ok(writer) => Ok((name, writer)),
+                Err(cause) => Err(Error::Write { file: name, cause }),
+            }
+        }
+        Target::StandardOutput => {
+            let writer = Writer::Stream(BufWriter::with_capacity(1 << 16, Box::new(io::stdout())));
+            Ok(("standard output".to_owned(), writer))
+        }
+        Target::Writer(writer, name) => Ok((name, Writer::Stream(BufWriter::new(writer)))),
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
             Writer::Stream(stream) => stream.write(bytes),
             Writer::Temporary { file, .. } => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match &mut self.writer {
+        match self {
             Writer::Stream(stream) => stream.flush(),
             Writer::Temporary { file, .. } => file.flush(),
         }

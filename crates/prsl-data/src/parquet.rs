@@ -26,6 +26,8 @@ pub(crate) struct ParquetTable {
     n_rows: u64,
     kinds: Vec<(String, DataType)>,
     selected: Vec<usize>,
+    /// Columns that identify rows, of any type.
+    ids: Vec<usize>,
     stage: Stage,
 }
 
@@ -40,15 +42,21 @@ impl ParquetTable {
         ParquetTable::open(Bytes::from(bytes), name, Opened::Bytes)
     }
 
-    /// Keeps only these columns.
-    pub(crate) fn select(&mut self, columns: &[usize], file: &str) -> Result<()> {
+    /// Keeps only these columns, and those that identify rows.
+    pub(crate) fn select(&mut self, columns: &[usize], ids: &[usize], file: &str) -> Result<()> {
         if matches!(self.stage, Stage::Reading { .. }) {
             let cause = "columns are to be selected before the first row is read".to_owned();
             return Err(Error::Parquet { file: file.to_owned(), cause });
         }
         self.check_kinds(columns, file)?;
         self.selected = columns.to_vec();
+        self.ids = ids.to_vec();
         Ok(())
+    }
+
+    /// The type of a column.
+    pub(crate) fn kind(&self, column: usize) -> &DataType {
+        &self.kinds[column].1
     }
 
     /// The next rows, at most `max_rows` of them.
@@ -98,7 +106,10 @@ impl ParquetTable {
         let columns: Vec<_> = kinds.iter().map(|(name, _)| name.clone()).collect();
         check_columns(file, &columns)?;
         let selected = (0..columns.len()).collect();
-        Ok((columns, ParquetTable { n_rows, kinds, selected, stage: Stage::Opened(opened(builder)) }))
+        Ok((
+            columns,
+            ParquetTable { n_rows, kinds, selected, ids: Vec::new(), stage: Stage::Opened(opened(builder)) },
+        ))
     }
 
     /// Starts reading, unless already started.
@@ -106,7 +117,7 @@ impl ParquetTable {
         if let Stage::Opened(_) = self.stage {
             self.check_kinds(&self.selected, file)?;
             if let Stage::Opened(opened) = std::mem::replace(&mut self.stage, Stage::Failed) {
-                let reader = guarded(file, || opened.build(&self.selected))?;
+                let reader = guarded(file, || opened.build(&[&self.selected[..], &self.ids].concat()))?;
                 let batch = RecordBatch::new_empty(arrow::record_batch::RecordBatchReader::schema(&reader));
                 self.stage = Stage::Reading { reader: Box::new(reader), batch };
             }

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 
-use crate::arrays::{ArrowChunk, ArrowTable};
+use crate::arrays::{self, ArrowChunk, ArrowTable};
+use crate::cell::{Cell, Code};
 use crate::csv::{CsvChunk, CsvTable};
-use crate::error::{CellProblem, Error, HeaderProblem, Result};
+use crate::dialect::{self, CsvDialect};
+use crate::error::{Error, HeaderProblem, Result};
 use crate::parquet::ParquetTable;
 use crate::source::{self, Source};
+use crate::writer::{Column, ColumnKind};
 
 /// A table that is read chunk by chunk.
 ///
@@ -34,6 +37,10 @@ pub struct TableReader {
     columns: Vec<String>,
     rows_read: u64,
     missing: Arc<[Code]>,
+    /// The decimal sign of numbers in text.
+    decimal: u8,
+    /// How many of the first columns are the index of a data frame.
+    n_index: usize,
     kind: Kind,
 }
 
@@ -54,20 +61,6 @@ pub struct Chunk {
     cells: Cells,
 }
 
-/// The value of one cell.
-///
-/// CSV has only text. Callers that expect a number use [`Cell::number`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Cell<'a> {
-    /// Missing: an empty cell of a CSV file, a null of a Parquet file or of Arrow, or a text for missing values
-    /// ([`TableReader::with_missing`]).
-    Missing,
-    /// A number, or a boolean as 0 or 1, of a Parquet file or of Arrow. Integers beyond 2^53 are rounded.
-    Number(f64),
-    /// Text, without the white space around it.
-    Text(&'a str),
-}
-
 impl TableReader {
     /// Opens `.csv`, `.csv.gz`, `.parquet` or `.pq`; the path `-` is CSV on standard input.
     ///
@@ -77,8 +70,13 @@ impl TableReader {
     /// # Ok::<(), prsl_data::Error>(())
     /// ```
     pub fn open(path: &Path) -> Result<TableReader> {
+        TableReader::open_as(path, CsvDialect::default())
+    }
+
+    /// The same, with the delimiter and the decimal sign of CSV.
+    pub fn open_as(path: &Path, dialect: CsvDialect) -> Result<TableReader> {
         if path == Path::new("-") {
-            return TableReader::csv(io::stdin(), "standard input");
+            return TableReader::csv_as(io::stdin(), "standard input", dialect);
         }
         if source::has_extension(path, "parquet") || source::has_extension(path, "pq") {
             let name = path.display().to_string();
@@ -86,7 +84,7 @@ impl TableReader {
             return Ok(TableReader::new(name, columns, Kind::Parquet(table)));
         }
         if source::has_extension(&source::without_gz(path), "csv") {
-            return TableReader::from_csv(Source::open(path)?);
+            return TableReader::from_csv(Source::open(path)?, dialect);
         }
         let expected = ".csv, .csv.gz, .parquet or .pq";
         Err(Error::UnknownFormat { file: path.display().to_string(), expected })
@@ -103,7 +101,16 @@ impl TableReader {
     /// # Ok::<(), prsl_data::Error>(())
     /// ```
     pub fn csv(reader: impl Read + Send + 'static, name: impl Into<String>) -> Result<TableReader> {
-        TableReader::from_csv(Source::new(reader, name))
+        TableReader::csv_as(reader, name, CsvDialect::default())
+    }
+
+    /// The same with a delimiter and a decimal sign.
+    pub fn csv_as(
+        reader: impl Read + Send + 'static,
+        name: impl Into<String>,
+        dialect: CsvDialect,
+    ) -> Result<TableReader> {
+        TableReader::from_csv(Source::new(reader, name), dialect)
     }
 
     /// Reads a Parquet file that is in memory; `name` stands for it in messages.
@@ -143,7 +150,7 @@ impl TableReader {
     }
 
     fn new(name: String, columns: Vec<String>, kind: Kind) -> TableReader {
-        TableReader { name, columns, rows_read: 0, missing: Arc::default(), kind }
+        TableReader { name, columns, rows_read: 0, missing: Arc::default(), decimal: b'.', n_index: 0, kind }
     }
 
     /// The same table, in which these texts stand for missing values as empty cells do. Numbers that are written like
@@ -179,6 +186,38 @@ impl TableReader {
         &self.columns
     }
 
+    /// The first columns of a CSV file that have no name, or are named `Unnamed: 0` as by pandas: the index of a data
+    /// frame. Readers of beliefs and truths skip them.
+    ///
+    /// ```
+    /// let table = prsl_data::TableReader::csv(",rain\n0,0.25\n".as_bytes(), "beliefs.csv")?;
+    /// assert_eq!(table.index_columns(), ["Unnamed: 0"]);
+    /// assert_eq!(table.columns(), ["Unnamed: 0", "rain"]);
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn index_columns(&self) -> &[String] {
+        &self.columns[..self.n_index]
+    }
+
+    /// The delimiter that a CSV file with only one column seems to have.
+    ///
+    /// ```
+    /// let table = prsl_data::TableReader::csv("sun;rain\n0,3;0,7\n".as_bytes(), "beliefs.csv")?;
+    /// assert_eq!(table.other_delimiter(), Some(';'));
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn other_delimiter(&self) -> Option<char> {
+        match self.kind {
+            Kind::Csv(_) => dialect::other_delimiter(&self.columns),
+            Kind::Parquet(_) | Kind::Arrow(_) => None,
+        }
+    }
+
+    /// The decimal sign of numbers in text.
+    pub(crate) fn decimal(&self) -> u8 {
+        self.decimal
+    }
+
     /// Reads only these columns from now on; cells of the others are [`Cell::Missing`].
     ///
     /// Saves memory, and allows columns of unsupported types as long as they are not selected.
@@ -199,19 +238,33 @@ impl TableReader {
     ///
     /// If there is no such column.
     pub fn select(&mut self, columns: &[usize]) -> Result<()> {
+        self.select_with_ids(columns, &[])
+    }
+
+    /// The same, with columns of any type that identify the rows ([`Chunk::id_column`]).
+    pub(crate) fn select_with_ids(&mut self, columns: &[usize], ids: &[usize]) -> Result<()> {
         if let Some(column) = columns.iter().find(|&&column| column >= self.columns.len()) {
             panic!("column {column} of a table with {} columns", self.columns.len());
         }
         match &mut self.kind {
             Kind::Csv(table) => {
-                table.select(columns);
+                table.select(&[columns, ids].concat());
                 Ok(())
             }
-            Kind::Parquet(table) => table.select(columns, &self.name),
+            Kind::Parquet(table) => table.select(columns, ids, &self.name),
             Kind::Arrow(table) => {
-                table.select(columns);
+                table.select(columns, ids);
                 Ok(())
             }
+        }
+    }
+
+    /// The type of a column that identifies rows.
+    pub(crate) fn id_kind(&self, column: usize) -> ColumnKind {
+        match &self.kind {
+            Kind::Csv(_) => ColumnKind::Text,
+            Kind::Parquet(table) => arrays::id_kind(table.kind(column)),
+            Kind::Arrow(table) => arrays::id_kind(table.kind(column)),
         }
     }
 
@@ -260,10 +313,11 @@ impl TableReader {
         }
     }
 
-    fn from_csv(source: Source) -> Result<TableReader> {
+    fn from_csv(source: Source, dialect: CsvDialect) -> Result<TableReader> {
         let name = source.name.clone();
-        let (columns, table) = CsvTable::open(source)?;
-        Ok(TableReader::new(name, columns, Kind::Csv(table)))
+        let (header, table) = CsvTable::open(source, dialect)?;
+        let (decimal, n_index) = (dialect.decimal, header.n_index);
+        Ok(TableReader { decimal, n_index, ..TableReader::new(name, header.columns, Kind::Csv(table)) })
     }
 }
 
@@ -295,38 +349,16 @@ impl Chunk {
         };
         if self.missing.iter().any(|code| code.is(cell)) { Cell::Missing } else { cell }
     }
-}
 
-impl<'a> Cell<'a> {
-    /// The cell as a finite number, `None` where it is missing.
-    ///
-    /// Text has to be a decimal number, with or without exponent; `nan`, `inf` and hexadecimal numbers are refused.
-    ///
-    /// ```
-    /// use prsl_data::Cell;
-    ///
-    /// assert_eq!(Cell::Text("2.5e-1").number(), Ok(Some(0.25)));
-    /// assert_eq!(Cell::Missing.number(), Ok(None));
-    /// assert!(Cell::Text("nan").number().is_err());
-    /// assert_eq!(Cell::Number(f64::INFINITY).number().unwrap_err().to_string(), "inf is not a finite number");
-    /// ```
-    pub fn number(self) -> std::result::Result<Option<f64>, CellProblem> {
-        match self {
-            Cell::Missing => Ok(None),
-            Cell::Number(value) if value.is_finite() => Ok(Some(value)),
-            Cell::Number(value) => Err(CellProblem::NotFinite { value }),
-            Cell::Text(text) => parse_number(text).map(Some),
+    /// The values of a column that identifies rows, unchanged.
+    pub(crate) fn id_column(&self, column: usize, kind: ColumnKind) -> Column {
+        match &self.cells {
+            Cells::Csv(chunk) => {
+                let text = |row: usize| Some(chunk.cell(row, column).to_owned()).filter(|it| !it.is_empty());
+                Column::Text((0..self.n_rows()).map(text).collect())
+            }
+            Cells::Arrow(chunk) => chunk.id_column(column, kind),
         }
-    }
-
-    /// Text without the white space around it; missing if it is empty.
-    pub(crate) fn from_text(text: &'a str) -> Cell<'a> {
-        Cell::verbatim(text.trim_ascii())
-    }
-
-    /// Text with the white space around it; missing if it is blank.
-    fn verbatim(text: &'a str) -> Cell<'a> {
-        if text.trim_ascii().is_empty() { Cell::Missing } else { Cell::Text(text) }
     }
 }
 
@@ -366,40 +398,6 @@ pub(crate) fn check_columns(file: &str, columns: &[String]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A finite decimal number.
-pub(crate) fn parse_number(text: &str) -> std::result::Result<f64, CellProblem> {
-    let text = text.trim_ascii();
-    let decimal = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
-    match text.parse::<f64>() {
-        Ok(value) if decimal && value.is_finite() => Ok(value),
-        _ => Err(CellProblem::NotANumber { text: text.to_owned() }),
-    }
-}
-
-/// A text for missing values, and its value as a number if it is one.
-#[derive(Debug)]
-struct Code {
-    text: String,
-    number: Option<f64>,
-}
-
-impl Code {
-    fn new(text: &str) -> Code {
-        let text = text.trim_ascii().to_owned();
-        Code { number: text.parse().ok(), text }
-    }
-
-    fn is(&self, cell: Cell<'_>) -> bool {
-        match cell {
-            Cell::Missing => true,
-            Cell::Text(text) => text.trim_ascii() == self.text,
-            Cell::Number(value) => {
-                self.number.is_some_and(|code| code == value || code.is_nan() && value.is_nan())
-            }
-        }
-    }
 }
 
 enum Kind {

@@ -5,9 +5,12 @@ use std::fmt;
 
 use prsl::{CategoryId, Label, Model, Truth};
 
+use crate::cell::Cell;
 use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
 use crate::error::{CellProblem, ColumnsProblem, Error, Result};
-use crate::table::{Cell, TableReader};
+use crate::ids::Ids;
+use crate::table::TableReader;
+use crate::writer::{Column, ColumnSpec};
 
 /// Options of a [`TruthReader`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -42,6 +45,7 @@ pub struct TruthReader {
     weights: Option<(usize, Vec<f64>)>,
     /// The column of keys, and the keys read so far.
     keys: Option<(usize, Vec<Key>)>,
+    ids: Ids,
 }
 
 /// Columns of a table of truths that are about the rows instead of the labels.
@@ -52,12 +56,19 @@ pub struct RowColumns<'a> {
     pub weights: Option<&'a str>,
     /// The column of keys, which order the rows.
     pub key: Option<&'a str>,
+    /// Columns that identify the rows, where the table has them.
+    pub ids: &'a [String],
 }
 
 impl<'a> RowColumns<'a> {
     /// A column of weights and a column of keys, if there are such columns.
     pub fn new(weights: Option<&'a str>, key: Option<&'a str>) -> Self {
-        Self { weights, key }
+        Self { weights, key, ids: &[] }
+    }
+
+    /// The same with columns that identify the rows.
+    pub fn with_ids(self, ids: &'a [String]) -> Self {
+        Self { ids, ..self }
     }
 }
 
@@ -134,19 +145,19 @@ impl TruthReader {
         };
         let weights = place(wanted.weights, |column| ColumnsProblem::NoWeights { column })?;
         let key = place(wanted.key, |column| ColumnsProblem::NoKey { column })?;
+        let ids = Ids::among(&table, wanted.ids);
         let of_rows: Vec<usize> = weights.into_iter().chain(key).collect();
-        let rest: Vec<usize> =
-            (0..table.columns().len()).filter(|column| !of_rows.contains(column)).collect();
-        let names: Vec<String> = rest.iter().map(|&column| table.columns()[column].clone()).collect();
-        let mut columns = Names::of_labels(model).resolve(&names, options.ignore_extra, table.name())?;
-        columns.iter_mut().for_each(|(column, _)| *column = rest[*column]);
-        table.select(&columns.iter().map(|(column, _)| *column).chain(of_rows).collect::<Vec<_>>())?;
+        let aside = [&of_rows, ids.places()].concat();
+        let columns = Names::of_labels(model).resolve(&table, &aside, options.ignore_extra)?;
+        let places: Vec<usize> = columns.iter().map(|(column, _)| *column).chain(of_rows).collect();
+        table.select_with_ids(&places, ids.places())?;
         Ok(TruthReader {
             model: model.clone(),
             table,
             columns,
             weights: weights.map(|column| (column, Vec::new())),
             keys: key.map(|column| (column, Vec::new())),
+            ids,
         })
     }
 
@@ -160,6 +171,16 @@ impl TruthReader {
         self.keys.as_ref().map(|(_, keys)| &keys[..])
     }
 
+    /// The columns that identify the rows.
+    pub(crate) fn id_columns(&self) -> &[ColumnSpec] {
+        self.ids.specs()
+    }
+
+    /// The values of these columns in the rows that were read last.
+    pub(crate) fn ids(&self) -> &[Column] {
+        self.ids.values()
+    }
+
     /// The table, for its name and progress.
     pub fn table(&self) -> &TableReader {
         &self.table
@@ -168,6 +189,8 @@ impl TruthReader {
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Truth>>> {
         let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
+        self.ids.read(&chunk);
+        let decimal = self.table.decimal();
         let mut rows = vec![Truth::unknown(self.model.labels().len()); chunk.n_rows()];
         let wrong = |index: usize, column: usize, problem: CellProblem| Error::Cell {
             file: self.table.name().to_owned(),
@@ -178,11 +201,11 @@ impl TruthReader {
         for (index, row) in rows.iter_mut().enumerate() {
             for &(column, meaning) in &self.columns {
                 let Meaning::Label(label) = meaning else { continue };
-                let truth = category(self.model.label(label), chunk.cell(index, column));
+                let truth = category(self.model.label(label), chunk.cell(index, column), decimal);
                 row.set(label, truth.map_err(|problem| wrong(index, column, problem))?);
             }
             if let Some((column, weights)) = &mut self.weights {
-                let weight = weight(chunk.cell(index, *column));
+                let weight = weight(chunk.cell(index, *column), decimal);
                 weights.push(weight.map_err(|problem| wrong(index, *column, problem))?);
             }
             if let Some((column, keys)) = &mut self.keys {
@@ -195,8 +218,8 @@ impl TruthReader {
 }
 
 /// The weight of a row.
-fn weight(cell: Cell<'_>) -> std::result::Result<f64, CellProblem> {
-    match cell.number()? {
+fn weight(cell: Cell<'_>, decimal: u8) -> std::result::Result<f64, CellProblem> {
+    match cell.number_with(decimal)? {
         Some(weight) if weight >= 0.0 => Ok(weight),
         Some(weight) => Err(CellProblem::NotAWeight { value: weight.to_string() }),
         None => Err(CellProblem::NotAWeight { value: "nothing".to_owned() }),
@@ -216,7 +239,11 @@ fn key(cell: Cell<'_>) -> std::result::Result<Key, CellProblem> {
 }
 
 /// The category that a cell names.
-fn category(label: &Label, cell: Cell<'_>) -> std::result::Result<Option<CategoryId>, CellProblem> {
+fn category(
+    label: &Label,
+    cell: Cell<'_>,
+    decimal: u8,
+) -> std::result::Result<Option<CategoryId>, CellProblem> {
     let (yes, no) = (CategoryId::new(0), CategoryId::new(1));
     if cell == Cell::Missing {
         return Ok(None);
@@ -230,7 +257,7 @@ fn category(label: &Label, cell: Cell<'_>) -> std::result::Result<Option<Categor
     match cell {
         Cell::Text(text) if text.eq_ignore_ascii_case("true") => Ok(Some(yes)),
         Cell::Text(text) if text.eq_ignore_ascii_case("false") => Ok(Some(no)),
-        cell => match cell.number() {
+        cell => match cell.number_with(decimal) {
             Ok(Some(1.0)) => Ok(Some(yes)),
             Ok(Some(0.0)) => Ok(Some(no)),
             _ => Err(not_a_category(label, cell, ", 1 or 0, true or false")),

@@ -1,5 +1,7 @@
 //! Tables written chunk by chunk.
 
+mod text;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +15,8 @@ use parquet::file::properties::WriterProperties;
 
 use crate::error::{Error, Result, WriteProblem};
 use crate::output::{Output, Target};
-use crate::source::has_extension;
+use crate::source::{has_extension, without_gz};
+use text::{end_csv_line, push_csv_cell, push_csv_text, push_json_text, push_json_value, separate};
 
 /// Maximum size of a row group in bytes. A row group stays in memory until it is complete, which matters for tables
 /// with very many columns.
@@ -100,25 +103,28 @@ pub struct TableWriter {
 }
 
 impl Format {
-    /// The format by the ending of the name: `.csv`, `.jsonl` or `.ndjson`, `.parquet` or `.pq`.
+    /// The format by the ending of the name: `.csv`, `.jsonl` or `.ndjson`, `.parquet` or `.pq`. Names of CSV and JSON files
+    /// may also end in `.gz`, and are then compressed.
     ///
     /// ```
     /// use prsl_data::Format;
     ///
     /// assert_eq!(Format::from_path("posterior.jsonl".as_ref())?, Format::JsonLines);
+    /// assert_eq!(Format::from_path("posterior.csv.gz".as_ref())?, Format::Csv);
     /// assert!(Format::from_path("posterior.xls".as_ref()).is_err());
     /// # Ok::<(), prsl_data::Error>(())
     /// ```
     pub fn from_path(path: &Path) -> Result<Format> {
-        let any = |extensions: &[&str]| extensions.iter().any(|extension| has_extension(path, extension));
-        if any(&["csv"]) {
+        let any = |path: &Path, extensions: &[&str]| extensions.iter().any(|it| has_extension(path, it));
+        let unpacked = without_gz(path);
+        if any(&unpacked, &["csv"]) {
             Ok(Format::Csv)
-        } else if any(&["jsonl", "ndjson"]) {
+        } else if any(&unpacked, &["jsonl", "ndjson"]) {
             Ok(Format::JsonLines)
-        } else if any(&["parquet", "pq"]) {
+        } else if any(path, &["parquet", "pq"]) {
             Ok(Format::Parquet)
         } else {
-            let expected = ".csv, .jsonl, .ndjson, .parquet or .pq";
+            let expected = ".csv, .csv.gz, .jsonl, .jsonl.gz, .ndjson, .parquet or .pq";
             Err(Error::UnknownFormat { file: path.display().to_string(), expected })
         }
     }
@@ -147,6 +153,23 @@ impl Column {
         self.len() == 0
     }
 
+    /// The value in a row (from 0) as text; `None` where it is missing.
+    ///
+    /// ```
+    /// use prsl_data::Column;
+    ///
+    /// assert_eq!(Column::Integer(vec![Some(7), None]).text(0).as_deref(), Some("7"));
+    /// assert_eq!(Column::Number(vec![Some(7.0)]).text(0).as_deref(), Some("7"));
+    /// ```
+    pub fn text(&self, row: usize) -> Option<String> {
+        match self {
+            Column::Number(values) => values[row].map(|value| value.to_string()),
+            Column::Integer(values) => values[row].map(|value| value.to_string()),
+            Column::Text(values) => values[row].clone(),
+            Column::Boolean(values) => values[row].map(|value| value.to_string()),
+        }
+    }
+
     /// What the column holds.
     pub fn kind(&self) -> ColumnKind {
         match self {
@@ -172,12 +195,15 @@ impl ColumnKind {
 impl TableWriter {
     /// Begins a table with these columns. Their names must be different and not empty.
     ///
-    /// Parquet cannot go to standard output.
+    /// Parquet cannot go to standard output. CSV and JSON are compressed if the name of the file ends in `.gz`.
     pub fn create(target: Target, format: Format, columns: &[ColumnSpec]) -> Result<TableWriter> {
         if matches!((&target, format), (Target::StandardOutput, Format::Parquet)) {
             return Err(Error::ParquetToStandardOutput);
         }
-        let output = Output::create(target)?;
+        let output = match format {
+            Format::Csv | Format::JsonLines => Output::create_packed(target)?,
+            Format::Parquet => Output::create(target)?, // it is compressed already
+        };
         let name = output.name().to_owned();
         let names: Vec<_> = columns.iter().map(|column| column.name.clone()).collect();
         crate::table::check_columns(&name, &names)?;
@@ -382,108 +408,4 @@ fn array(column: &Column) -> ArrayRef {
         Column::Text(values) => Arc::new(values.iter().map(Option::as_deref).collect::<StringArray>()),
         Column::Boolean(values) => Arc::new(values.iter().copied().collect::<BooleanArray>()),
     }
-}
-
-fn separate(line: &mut String, index: usize) {
-    if index > 0 {
-        line.push(',');
-    }
-}
-
-/// An empty cell in a table of one column is quoted, because readers skip empty lines.
-fn end_csv_line(line: &mut String) {
-    if line.is_empty() {
-        line.push_str("\"\"");
-    }
-    line.push('\n');
-}
-
-/// Fails with a number that is not finite.
-fn push_csv_cell(line: &mut String, column: &Column, row: usize) -> std::result::Result<(), f64> {
-    match column {
-        Column::Number(values) => values[row].map_or(Ok(()), |value| push_number(line, value)),
-        Column::Integer(values) => {
-            if let Some(value) = values[row] {
-                line.push_str(&value.to_string());
-            }
-            Ok(())
-        }
-        Column::Text(values) => {
-            if let Some(text) = &values[row] {
-                push_csv_text(line, text);
-            }
-            Ok(())
-        }
-        Column::Boolean(values) => {
-            if let Some(value) = values[row] {
-                line.push_str(if value { "true" } else { "false" });
-            }
-            Ok(())
-        }
-    }
-}
-
-/// Fails with a number that is not finite.
-fn push_json_value(line: &mut String, column: &Column, row: usize) -> std::result::Result<(), f64> {
-    match column {
-        Column::Number(values) => {
-            if let Some(value) = values[row] {
-                return push_number(line, value);
-            }
-            line.push_str("null");
-        }
-        Column::Integer(values) => match values[row] {
-            Some(value) => line.push_str(&value.to_string()),
-            None => line.push_str("null"),
-        },
-        Column::Text(values) => match &values[row] {
-            Some(text) => push_json_text(line, text),
-            None => line.push_str("null"),
-        },
-        Column::Boolean(values) => line.push_str(match values[row] {
-            Some(true) => "true",
-            Some(false) => "false",
-            None => "null",
-        }),
-    }
-    Ok(())
-}
-
-/// The shortest decimal that reads back as the same number. Returns an error if the number is not finite.
-fn push_number(line: &mut String, value: f64) -> std::result::Result<(), f64> {
-    use std::fmt::Write;
-    if !value.is_finite() {
-        return Err(value);
-    }
-    write!(line, "{value:?}").expect("a string can always be extended");
-    Ok(())
-}
-
-fn push_csv_text(line: &mut String, text: &str) {
-    if !text.contains([',', '"', '\n', '\r']) && text.trim_ascii().len() == text.len() {
-        line.push_str(text);
-        return;
-    }
-    line.push('"');
-    line.push_str(&text.replace('"', "\"\""));
-    line.push('"');
-}
-
-fn push_json_text(line: &mut String, text: &str) {
-    use std::fmt::Write;
-    line.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => line.push_str("\\\""),
-            '\\' => line.push_str("\\\\"),
-            '\n' => line.push_str("\\n"),
-            '\r' => line.push_str("\\r"),
-            '\t' => line.push_str("\\t"),
-            char if char < ' ' => {
-                write!(line, "\\u{:04x}", u32::from(char)).expect("a string can be extended")
-            }
-            char => line.push(char),
-        }
-    }
-    line.push('"');
 }

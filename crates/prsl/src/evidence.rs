@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::expectation::{Expectation, Given};
 use crate::model::Model;
+use crate::syntax;
 
 /// All inputs for one instance: beliefs and observed categories. Labels that are not mentioned are missing values.
 ///
@@ -96,9 +97,28 @@ impl Evidence {
 }
 
 impl Model {
+    /// Reads evidence as `expect` lines have it: categories, and beliefs `label ~ (p1, p2, ...)`, separated by commas.
+    ///
+    /// ```
+    /// use prsl::{Evidence, Model};
+    ///
+    /// let model = Model::parse("label weather: sun, rain\nlabel ground: dry, wet")?;
+    /// let evidence = model.parse_evidence("wet, weather ~ (0.1, 0.9)")?;
+    /// assert_eq!(evidence, Evidence::new().observe("ground", "wet").belief("weather", [0.1, 0.9]));
+    /// assert!(model.parse_evidence("wte").is_err());
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn parse_evidence(&self, text: &str) -> Result<Evidence> {
+        Ok(self.evidence_of(&syntax::evidence(text, self.names())?))
+    }
+
     /// The evidence of an expectation.
     pub fn expectation_evidence(&self, expectation: &Expectation) -> Evidence {
-        expectation.given.iter().fold(Evidence::new(), |evidence, given| match given {
+        self.evidence_of(&expectation.given)
+    }
+
+    fn evidence_of(&self, given: &[Given]) -> Evidence {
+        given.iter().fold(Evidence::new(), |evidence, given| match given {
             Given::Observed(label, category) => {
                 let label = self.label(*label);
                 evidence.observe(label.name(), label.category(*category))

@@ -46,7 +46,7 @@ impl<'a> FirstAct<'a> {
         files.write(&[(&files.predictions, &predictions)])?;
 
         let explainer = Explainer::compile(file.document.model())?;
-        let explain_row = |row| explain(&explainer, beliefs_reader(&file, &files.beliefs)?, row);
+        let explain_row = |row| explain(&explainer, &mut beliefs_reader(&file, &files.beliefs)?, row);
         let explanations = (1..=shift::N_ROWS).map(explain_row).collect::<Result<_>>()?;
         Ok(FirstAct { files, file, explanations })
     }
@@ -202,7 +202,8 @@ fn predictions_of(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
         query: predict::compile(model, query, engine, &settings, None, Sampling::default())?,
         beliefs: beliefs_reader(file, beliefs)?,
         target: Target::Writer(Box::new(bytes.clone()), "the predictions".to_owned()),
-        format: Format::Csv,
+        format: Some(Format::Csv),
+        digits: None,
         verification: None,
     };
     prediction.run(Progress::new(false))?;

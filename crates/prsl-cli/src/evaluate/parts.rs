@@ -1,5 +1,7 @@
 //! The parts of a model that are scored, and the engines that score them.
 
+use std::time::Instant;
+
 use anyhow::Result;
 use prsl::calibrate::Calibrator;
 use prsl::infer::{AssignmentEngine, EngineSettings, MarginalEngine};
@@ -8,7 +10,7 @@ use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model, Rule, Truth};
 use prsl_data::LabeledReader;
 
 use crate::output;
-use crate::predict::{EngineKind, chunk_rows};
+use crate::predict::{EngineKind, chunk_rows, next_rows};
 use crate::progress::Progress;
 use crate::style::{self, styled};
 
@@ -101,17 +103,21 @@ impl Parts {
     pub fn read(
         &mut self,
         mut reader: LabeledReader,
+        mut progress: Progress,
         mut observe: impl FnMut(&BeliefMatrix, &[Truth]) -> Result<()>,
     ) -> Result<()> {
-        let (mut progress, mut rows) = (Progress::new(true), 0);
         let work = self.list.iter().map(|(_, scorer)| scorer.work()).sum();
-        let (_, most) = chunk_rows(self.whole().model(), work);
-        while let Some((raw, truths)) = reader.next_chunk(most)? {
+        let (fewest, most) = chunk_rows(self.whole().model(), work);
+        let (mut rows, mut wanted) = (0, fewest);
+        while let Some((raw, truths)) = reader.next_chunk(wanted)? {
+            let start = Instant::now();
+            let weights = reader.weights().map(|weights| &weights[weights.len() - truths.len()..]);
             for (_, scorer) in &mut self.list {
-                scorer.add(&raw.calibrated_by(scorer.model())?, &truths)?;
+                scorer.add(&raw.calibrated_by(scorer.model())?, &truths, weights)?;
             }
             observe(&raw.calibrated_by(self.whole().model())?, &truths)?;
             rows += truths.len() as u64;
+            wanted = next_rows(wanted, start.elapsed()).clamp(fewest, most);
             progress.update(rows, reader.progress());
         }
         progress.finish();
@@ -129,14 +135,21 @@ pub struct Scorer {
 }
 
 impl Scorer {
-    /// Predicts all rows, and returns the evaluation.
-    pub fn score(model: &Model, rows: &BeliefMatrix, truths: &[Truth], limits: Limits) -> Result<Evaluation> {
+    /// Predicts all rows, and returns the evaluation. Without weights, all rows count the same.
+    pub fn score(
+        model: &Model,
+        rows: &BeliefMatrix,
+        truths: &[Truth],
+        weights: Option<&[f64]>,
+        limits: Limits,
+    ) -> Result<Evaluation> {
         let settings = EngineSettings { limits, ..EngineSettings::default() };
         let mut scorer = Self::compile(model, EngineKind::Auto, &settings)?;
         let (_, most) = chunk_rows(model, scorer.work());
         for start in (0..rows.n_rows()).step_by(most) {
             let chunk = start..rows.n_rows().min(start + most);
-            scorer.add(&rows.slice(chunk.clone()), &truths[chunk])?;
+            let weights = weights.map(|weights| &weights[chunk.clone()]);
+            scorer.add(&rows.slice(chunk.clone()), &truths[chunk], weights)?;
         }
         Ok(scorer.evaluation)
     }
@@ -163,8 +176,8 @@ impl Scorer {
         self.marginals.work() + self.assignments.as_ref().map_or(0.0, AssignmentEngine::work)
     }
 
-    /// Predicts rows of the model, and adds their scores.
-    pub fn add(&mut self, rows: &BeliefMatrix, truths: &[Truth]) -> Result<()> {
+    /// Predicts rows of the model, and adds their scores. Without weights, all rows count the same.
+    pub fn add(&mut self, rows: &BeliefMatrix, truths: &[Truth], weights: Option<&[f64]>) -> Result<()> {
         let posteriors = self.marginals.infer_batch(rows)?;
         let best = self.assignments.as_ref().map(|engine| engine.best_batch(rows)).transpose()?;
         let infer = |rows: &BeliefMatrix| self.marginals.infer_batch(rows);
@@ -176,7 +189,10 @@ impl Scorer {
             joint: joint.as_deref(),
             labels: Some(&labels),
         };
-        Ok(self.evaluation.add(predictions, truths)?)
+        match weights {
+            Some(weights) => Ok(self.evaluation.add_weighted(predictions, truths, weights)?),
+            None => Ok(self.evaluation.add(predictions, truths)?),
+        }
     }
 
     /// Notes that answers are approximate.

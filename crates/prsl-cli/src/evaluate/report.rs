@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use prsl::metrics::{Bootstrap, ClassScores, Evaluation, Intervals, LabelScores, Metric, Scores};
+use prsl::metrics::{ClassScores, Evaluation, Intervals, LabelScores, Metric, Scores};
 use prsl::{Engine, Model};
 use serde::{Serialize, Serializer};
 
 use super::parts::Part;
 use crate::progress::grouped;
 use crate::style::{self, styled};
+
+/// Default number of decimals of scores.
+pub const DIGITS: usize = 4;
 
 /// Scores with their intervals.
 pub struct Scored {
@@ -19,17 +22,17 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// The scores of these answers, with intervals if settings are given.
-    pub fn new(evaluation: &Evaluation, bootstrap: Option<&Bootstrap>) -> Scored {
-        let intervals = bootstrap.map(|bootstrap| evaluation.intervals(bootstrap));
+    /// The scores of these answers, with their intervals if they are asked for.
+    pub fn new(evaluation: &Evaluation, intervals: Option<Intervals>) -> Scored {
         Scored { scores: evaluation.scores(), intervals }
     }
 
-    /// `0.6200 [0.5200, 0.7100]`, or `-`.
-    pub fn shown(&self, metric: Metric) -> [String; 2] {
-        let score = self.scores.get(metric).map_or("-".to_owned(), |score| format!("{score:.4}"));
+    /// `0.6200` and `[0.5200, 0.7100]`, or `-`.
+    pub fn shown(&self, metric: Metric, digits: Option<usize>) -> [String; 2] {
+        let digits = digits.unwrap_or(DIGITS);
+        let score = self.scores.get(metric).map_or("-".to_owned(), |score| format!("{score:.digits$}"));
         let interval = self.intervals.as_ref().and_then(|intervals| intervals.get(metric));
-        [score, interval.map_or(String::new(), |[low, high]| format!("[{low:.4}, {high:.4}]"))]
+        [score, interval.map_or(String::new(), |[low, high]| format!("[{low:.digits$}, {high:.digits$}]"))]
     }
 
     /// Whether a score is better than the other one.
@@ -147,18 +150,24 @@ pub fn title(metric: Metric) -> &'static str {
     }
 }
 
-/// Tables for people: every score of every part, the best one highlighted, and the scores of each label.
-pub fn text(model: &Model, scored: &[(Part, Scored)], labels: [&[LabelScores]; 2]) -> String {
+/// Tables for people: every score of every part, the best one highlighted, and the scores of each label. Scores have this
+/// many decimals.
+pub fn text(
+    model: &Model,
+    scored: &[(Part, Scored)],
+    labels: [&[LabelScores]; 2],
+    digits: Option<usize>,
+) -> String {
     let (_, whole) = scored.last().expect("the model is the last part");
     let mut text = format!("{}\n\n", heading(&whole.scores));
-    let n_columns = Metric::ALL.iter().map(|&metric| whole.shown(metric)[1].len()).max().unwrap_or(0);
+    let n_columns = Metric::ALL.iter().map(|&metric| whole.shown(metric, digits)[1].len()).max().unwrap_or(0);
     let titles = scored.iter().map(|(part, _)| (*part).title().to_owned());
     let mut lines = vec![[String::new()].into_iter().chain(titles).collect::<Vec<String>>()];
     for metric in Metric::ALL {
         let score = |place: usize| {
             let is_best = (0..scored.len())
                 .all(|other| other == place || scored[place].1.is_better_than(&scored[other].1, metric));
-            let [score, interval] = scored[place].1.shown(metric);
+            let [score, interval] = scored[place].1.shown(metric, digits);
             let score = emphasized(format!("{score:>8}"), is_best);
             if place + 1 == scored.len() { format!("{score}  {interval:>n_columns$}") } else { score }
         };
@@ -167,7 +176,7 @@ pub fn text(model: &Model, scored: &[(Part, Scored)], labels: [&[LabelScores]; 2
     }
     text += &columns(&lines);
     text.push('\n');
-    text += &by_label(model, labels);
+    text += &by_label(model, labels, digits.unwrap_or(3));
     if whole.intervals.is_some() {
         let _ = writeln!(text, "\nIn brackets: 95 % bootstrap intervals (1,000 resamples of the rows).");
     }
@@ -181,8 +190,8 @@ pub fn text(model: &Model, scored: &[(Part, Scored)], labels: [&[LabelScores]; 2
 const MAX_LINES: usize = 60;
 
 /// The scores of each label, of the beliefs as they are given and of the whole model.
-fn by_label(model: &Model, [given, whole]: [&[LabelScores]; 2]) -> String {
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.3}"));
+fn by_label(model: &Model, [given, whole]: [&[LabelScores]; 2], digits: usize) -> String {
+    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.digits$}"));
     let header = ["label", "known", "true", "log loss", "F1", "AUC", "sensitivity", "specificity"];
     let mut lines = vec![header.map(str::to_owned).to_vec()];
     for (given, whole) in given.iter().zip(whole) {

@@ -1,11 +1,11 @@
 //! `--flip` and `--next`: what would change the answer for a row, and what should be asked next.
 
 use anyhow::{Result, bail};
+use prsl::explain::{Counterfactuals, InformationGains};
 use prsl::infer::MarginalEngine;
-use prsl::{BeliefMatrix, CategoryId, LabelId, Model};
+use prsl::{CategoryId, LabelId, Model};
 
-use crate::check::Format;
-use crate::{output, style};
+use super::instance::Instance;
 
 /// The question about a row, if it is not an explanation.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -41,30 +41,51 @@ impl Asked {
     }
 }
 
+/// The answer to a question.
+pub enum Answer {
+    /// The answer to [`Question::Flip`].
+    Flip(Counterfactuals),
+    /// The answer to [`Question::Next`].
+    Next(InformationGains),
+}
+
 impl Question {
-    /// Answers for a row of raw beliefs, and prints the answer.
-    pub fn answer(
-        &self,
-        engine: &MarginalEngine,
-        rows: &BeliefMatrix,
-        row: usize,
-        format: Format,
-        all: bool,
-    ) -> Result<()> {
-        let (text, whole, json) = match *self {
-            Question::Flip(label, category) => {
-                let found = engine.counterfactuals_raw(rows, row, label, category)?;
-                (found.to_string(), format!("{found:#}"), found.to_json())
+    /// Answers for an instance.
+    pub fn answer(&self, engine: &MarginalEngine, instance: &Instance) -> Result<Answer> {
+        Ok(match (self, instance) {
+            (&Question::Flip(label, category), Instance::Row(rows)) => {
+                Answer::Flip(engine.counterfactuals_raw(rows, rows.n_rows() - 1, label, category)?)
             }
-            Question::Next(about) => {
-                let calibrated = rows.select(&[row]).calibrated_by(engine.model())?;
-                let found = engine.information_gains(&calibrated.row(0), about)?;
-                (found.to_string(), format!("{found:#}"), found.to_json())
+            (&Question::Flip(label, category), Instance::Given(evidence)) => {
+                Answer::Flip(engine.counterfactuals(evidence, label, category)?)
             }
-        };
-        match format {
-            Format::Text => output::print(&style::explanation(if all { &whole } else { &text })),
-            Format::Json => output::write(&(json + "\n"), None),
+            (&Question::Next(about), Instance::Row(rows)) => {
+                let calibrated = rows.select(&[rows.n_rows() - 1]).calibrated_by(engine.model())?;
+                Answer::Next(engine.information_gains(&calibrated.row(0), about)?)
+            }
+            (&Question::Next(about), Instance::Given(evidence)) => {
+                Answer::Next(engine.information_gains(evidence, about)?)
+            }
+        })
+    }
+}
+
+impl Answer {
+    /// The answer as text, with what matters or with `all` of it.
+    pub fn text(&self, all: bool) -> String {
+        match (self, all) {
+            (Answer::Flip(found), false) => found.to_string(),
+            (Answer::Flip(found), true) => format!("{found:#}"),
+            (Answer::Next(found), false) => found.to_string(),
+            (Answer::Next(found), true) => format!("{found:#}"),
+        }
+    }
+
+    /// The answer as JSON.
+    pub fn json(&self) -> String {
+        match self {
+            Answer::Flip(found) => found.to_json(),
+            Answer::Next(found) => found.to_json(),
         }
     }
 }

@@ -198,7 +198,7 @@ impl Outcome<'_> {
         let rows = self.evaluated();
         let score = |(name, model): (&'static str, &Model)| {
             let beliefs = rows.beliefs_for(model)?;
-            Ok((name, Scorer::score(model, &beliefs, rows.truths(), limits)?))
+            Ok((name, Scorer::score(model, &beliefs, rows.truths(), Some(rows.weights()), limits)?))
         };
         self.evaluations = models.into_iter().flatten().map(score).collect::<Result<_>>()?;
         Ok(())

@@ -5,10 +5,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prsl::learn::Examples;
 use prsl::{Label, Model};
-use prsl_data::{Key, RowColumns, TableReader};
+use prsl_data::{ColumnsProblem, Key, RowColumns};
 
 use super::Arguments;
 use super::settings::{Recipe, VALID_FRACTION};
+use crate::arguments::TableOptions;
 use crate::labeled;
 
 impl Arguments {
@@ -57,15 +58,20 @@ fn order(keys: &[Key], truth: &Path) -> Result<Vec<usize>> {
 }
 
 /// The labels named by the columns of a table of beliefs.
-pub(super) fn new_model(beliefs: &Path) -> Result<Model> {
+pub(super) fn new_model(beliefs: &Path, tables: &TableOptions) -> Result<Model> {
     if beliefs == Path::new("-") {
         bail!(
             "a new model takes its labels from BELIEFS, which then has to be a file, not `-`; or name a model with --base"
         );
     }
-    let table = TableReader::open(beliefs)?;
+    let table = tables.open(beliefs)?;
+    if let Some(delimiter) = table.other_delimiter() {
+        let problem = ColumnsProblem::OtherDelimiter { delimiter };
+        return Err(prsl_data::Error::Columns { file: table.name().to_owned(), problem }.into());
+    }
     let mut labels: Vec<(String, Vec<String>)> = Vec::new();
-    for column in table.columns() {
+    let is_label = |column: &&String| !table.index_columns().contains(column) && !tables.id.contains(column);
+    for column in table.columns().iter().filter(is_label) {
         let (name, category) = match column.split_once('=') {
             Some((name, category)) => (name.trim(), Some(category.trim().to_owned())),
             None => (column.trim(), None),

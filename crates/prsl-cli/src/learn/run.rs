@@ -64,7 +64,7 @@ impl Arguments {
         let saved: Option<Progress> = self.progress("clauses")?;
         let mut checkpoints = self.checkpoints("clauses");
         let mut n_saved = saved.as_ref().map(Progress::n_rules);
-        let spinner = Spinner::new("reading the rows");
+        let spinner = Spinner::new("compiling the base");
         let mut observe = |progress: &Progress| {
             spinner.tell(describe(progress));
             if n_saved.is_none_or(|n_saved| progress.n_rules() > n_saved) {
@@ -89,7 +89,7 @@ impl Arguments {
         let progress: PaperProgress = self.progress("paper")?.unwrap_or_default();
         let mut checkpoints = self.checkpoints("paper");
         let mut last_saved = None;
-        let mut bar = StepBar::new(learner.steps.saturating_mul(learner.rules.len()) as u64);
+        let mut bar = StepBar::new("preparing", learner.steps.saturating_mul(learner.rules.len()) as u64);
         let learned = learner.learn_observed(base, train, valid, progress, &mut |progress| {
             let done = progress.n_done().saturating_mul(learner.steps).saturating_add(progress.step());
             bar.update(done as u64, &describe_paper(progress));

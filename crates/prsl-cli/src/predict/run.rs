@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use prsl::{BeliefMatrix, Model, Status};
-use prsl_data::{BeliefReader, Column, TableWriter, Target};
+use prsl_data::{BeliefReader, Column, ColumnKind, ColumnSpec, TableWriter, Target};
 
+use super::people::{PeopleTable, terminal_width};
 use crate::progress::Progress;
 use crate::table::{Answers, Query};
 use crate::verify::Verification;
@@ -25,8 +26,10 @@ pub struct Prediction<'a> {
     pub beliefs: BeliefReader,
     /// The destination of the answers.
     pub target: Target,
-    /// The format of the answers.
-    pub format: prsl_data::Format,
+    /// The format of the answers; `None` for a table for people on standard output.
+    pub format: Option<prsl_data::Format>,
+    /// The number of digits after the decimal point, if numbers are rounded.
+    pub digits: Option<usize>,
     /// The rows to be verified, if any.
     pub verification: Option<Verification>,
 }
@@ -42,10 +45,21 @@ pub struct Summary {
     pub first_impossible: Option<u64>,
     /// The rows to be verified, if any.
     pub verification: Option<Verification>,
+    /// A note about the table for people.
+    pub note: Option<String>,
 }
 
-/// Some rows, and the share of the table that has been read.
-type Read = prsl_data::Result<(BeliefMatrix, Option<f64>)>;
+/// Some rows.
+struct Rows {
+    beliefs: BeliefMatrix,
+    /// The columns that identify them.
+    ids: Vec<Column>,
+    /// The share of the table that has been read.
+    part: Option<f64>,
+}
+
+/// Some rows, or why they cannot be read.
+type Read = prsl_data::Result<Rows>;
 
 /// Length of the queues of chunks. It keeps all threads busy and limits memory.
 const WAITING: usize = 2;
@@ -53,13 +67,23 @@ const WAITING: usize = 2;
 impl Prediction<'_> {
     /// Answers all rows while more are read and the answers are written.
     pub fn run(self, mut progress: Progress) -> Result<Summary> {
-        let query = self.query;
+        let query = &self.query;
         let (fewest, most) = chunk_rows(self.model, query.work());
         let chunk_rows = Arc::new(AtomicUsize::new(fewest));
         let wanted_rows = Arc::clone(&chunk_rows);
-        let beliefs = self.beliefs;
+        // People need the number of a row, if nothing else identifies it.
+        let is_numbered = self.format.is_none() && self.beliefs.id_columns().is_empty();
+        let is_numbered = is_numbered && !query.has_row_numbers();
+        let ids = match is_numbered {
+            true => vec![ColumnSpec::new("row", ColumnKind::Integer)],
+            false => self.beliefs.id_columns().to_vec(),
+        };
+        let mut sink = Some(Sink::new(self.model, query, &ids, self.format, self.digits));
+        // A table for people rounds by itself.
+        let digits = self.digits.filter(|_| self.format.is_some());
+        let (beliefs, target) = (self.beliefs, self.target);
         let mut summary = Summary { verification: self.verification, ..Summary::default() };
-        thread::scope(|scope| {
+        summary.note = thread::scope(|scope| {
             let (to_infer, chunks) = sync_channel(WAITING);
             let (to_write, answers) = sync_channel(WAITING);
             scope.spawn(move || read(beliefs, &wanted_rows, &to_infer));
@@ -68,26 +92,98 @@ impl Prediction<'_> {
             if let Some(Err(error)) = chunks.next_if(Result::is_err) {
                 return Err(error.into());
             }
-            let writer = TableWriter::create(self.target, self.format, &query.columns())?;
-            let writing = scope.spawn(move || write(writer, &answers));
+            let sink = sink.take().expect("it is taken once").open(target)?;
+            let writing = scope.spawn(move || write(sink, &answers));
             for chunk in chunks {
-                let (rows, part) = chunk?;
+                let rows = chunk?;
                 let start = Instant::now();
-                let answers = query.answer(&rows, summary.rows)?;
+                let answers = query.answer(&rows.beliefs, summary.rows)?;
                 let next = next_rows(chunk_rows.load(Ordering::Relaxed), start.elapsed());
                 chunk_rows.store(next.clamp(fewest, most), Ordering::Relaxed);
-                summary.add(&rows, &answers);
-                if to_write.send(answers.columns).is_err() {
+                let number = |row: &usize| Some(summary.rows as i64 + *row as i64 + 1);
+                let mut columns: Vec<Column> = match is_numbered {
+                    true => vec![Column::Integer(answers.rows.iter().map(number).collect())],
+                    false => rows.ids.iter().map(|column| selected(column, &answers.rows)).collect(),
+                };
+                summary.add(&rows.beliefs, &answers);
+                columns.extend(answers.columns.into_iter().map(|column| rounded(column, digits)));
+                if to_write.send(columns).is_err() {
                     break; // the writer reports why it stopped
                 }
-                progress.update(summary.rows, part);
+                progress.update(summary.rows, rows.part);
             }
             drop(to_write);
-            let writer = writing.join().expect("writing does not panic")?;
-            Ok::<_, anyhow::Error>(writer.finish()?)
+            writing.join().expect("writing does not panic")?.finish()
         })?;
         progress.finish();
         Ok(summary)
+    }
+}
+
+/// The values of these rows, one after the other.
+fn selected(column: &Column, rows: &[usize]) -> Column {
+    match column {
+        Column::Number(values) => Column::Number(rows.iter().map(|&row| values[row]).collect()),
+        Column::Integer(values) => Column::Integer(rows.iter().map(|&row| values[row]).collect()),
+        Column::Text(values) => Column::Text(rows.iter().map(|&row| values[row].clone()).collect()),
+        Column::Boolean(values) => Column::Boolean(rows.iter().map(|&row| values[row]).collect()),
+    }
+}
+
+/// Numbers with this many digits after the decimal point.
+fn rounded(column: Column, digits: Option<usize>) -> Column {
+    let round = |value: f64, digits: usize| {
+        let rounded: f64 = format!("{value:.digits$}").parse().expect("a printed number can be read");
+        rounded + 0.0 // turns -0 into 0
+    };
+    match (column, digits) {
+        (Column::Number(values), Some(digits)) => {
+            Column::Number(values.into_iter().map(|value| value.map(|value| round(value, digits))).collect())
+        }
+        (column, _) => column,
+    }
+}
+
+/// The destination of answers.
+enum Sink {
+    /// A table that is not yet open.
+    Closed(prsl_data::Format, Vec<ColumnSpec>),
+    Table(TableWriter),
+    People(PeopleTable),
+}
+
+impl Sink {
+    fn new(
+        model: &Model,
+        query: &Query,
+        ids: &[ColumnSpec],
+        format: Option<prsl_data::Format>,
+        digits: Option<usize>,
+    ) -> Sink {
+        let specs = query.columns(ids);
+        let starts = query.starts();
+        match format {
+            Some(format) => Sink::Closed(format, specs),
+            None => {
+                Sink::People(PeopleTable::new(model, &specs, ids.len(), starts, digits, terminal_width()))
+            }
+        }
+    }
+
+    fn open(self, target: Target) -> prsl_data::Result<Sink> {
+        match self {
+            Sink::Closed(format, specs) => Ok(Sink::Table(TableWriter::create(target, format, &specs)?)),
+            open => Ok(open),
+        }
+    }
+
+    /// Completes the output. Returns a note, if there is one.
+    fn finish(self) -> Result<Option<String>> {
+        match self {
+            Sink::Table(writer) => writer.finish().map(|()| None).map_err(Into::into),
+            Sink::People(people) => Ok(people.note()),
+            Sink::Closed(..) => Ok(None),
+        }
     }
 }
 
@@ -95,7 +191,10 @@ impl Prediction<'_> {
 fn read(mut beliefs: BeliefReader, chunk_rows: &AtomicUsize, chunks: &SyncSender<Read>) {
     loop {
         let chunk = match beliefs.next_chunk(chunk_rows.load(Ordering::Relaxed)) {
-            Ok(Some(rows)) => Ok((rows, beliefs.table().progress())),
+            Ok(Some(rows)) => {
+                let (ids, part) = (beliefs.ids().to_vec(), beliefs.table().progress());
+                Ok(Rows { beliefs: rows, ids, part })
+            }
             Ok(None) => break,
             Err(error) => Err(error),
         };
@@ -106,11 +205,15 @@ fn read(mut beliefs: BeliefReader, chunk_rows: &AtomicUsize, chunks: &SyncSender
     }
 }
 
-fn write(mut writer: TableWriter, answers: &Receiver<Vec<Column>>) -> prsl_data::Result<TableWriter> {
+fn write(mut sink: Sink, answers: &Receiver<Vec<Column>>) -> Result<Sink> {
     for columns in answers {
-        writer.write(&columns)?;
+        match &mut sink {
+            Sink::Table(writer) => writer.write(&columns)?,
+            Sink::People(people) => people.print(&columns)?,
+            Sink::Closed(..) => {}
+        }
     }
-    Ok(writer)
+    Ok(sink)
 }
 
 /// Minimum and maximum number of rows in a chunk. The maximum limits memory to a few megabytes and keeps the progress
@@ -126,7 +229,7 @@ pub fn chunk_rows(model: &Model, work: f64) -> (usize, usize) {
 }
 
 /// Number of rows in the next chunk: more if rows are fast, fewer if they are slow.
-fn next_rows(rows: usize, time: Duration) -> usize {
+pub fn next_rows(rows: usize, time: Duration) -> usize {
     match time.as_millis() {
         0..100 => rows * 2,
         100..1000 => rows,

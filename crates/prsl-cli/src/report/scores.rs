@@ -63,7 +63,8 @@ pub(super) fn cross_validation(validated: &Validated) -> String {
 pub(super) fn scores(outcome: &Outcome<'_>) -> String {
     let bootstrap = Bootstrap::default();
     let evaluations = &outcome.evaluations;
-    let scored: Vec<Scored> = evaluations.iter().map(|(_, it)| Scored::new(it, Some(&bootstrap))).collect();
+    let scored: Vec<Scored> =
+        evaluations.iter().map(|(_, it)| Scored::new(it, Some(it.intervals(&bootstrap)))).collect();
     let names: Vec<&str> = [""].into_iter().chain(evaluations.iter().map(|(name, _)| *name)).collect();
     let row = |metric: Metric| {
         let score = |place: usize| score_cell(&scored, place, metric);
@@ -89,7 +90,7 @@ pub(super) fn scores(outcome: &Outcome<'_>) -> String {
 fn score_cell(scored: &[Scored], place: usize, metric: Metric) -> String {
     let is_best =
         (0..scored.len()).all(|other| other == place || scored[place].is_better_than(&scored[other], metric));
-    let [score, interval] = scored[place].shown(metric);
+    let [score, interval] = scored[place].shown(metric, None);
     let class = if is_best { "number better" } else { "number" };
     let (score, interval) = (escape(&score), escape(&interval));
     format!("<td class=\"{class}\">{score}<br/><span class=\"soft\">{interval}</span></td>")

@@ -146,3 +146,15 @@ fn implied_probabilities_are_shown_if_asked_for() {
     );
     assert!(!folder.prsl("check model.prsl").done().stdout.contains("by itself"));
 }
+
+#[test]
+fn a_failed_expectation_says_why_in_two_lines() {
+    let text = "label a prior 0.3\nlabel b prior 0.2\nrule 0.9 implies: a -> b\nexpect a => b < 0.5\n";
+    let folder = Folder::new(&[("m.prsl", text)]);
+    let run = folder.prsl("check m.prsl");
+    assert_eq!(run.code, 1, "{run}");
+    insta::assert_snapshot!(run);
+    let run = folder.prsl("check m.prsl --format json");
+    let report: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(report["findings"][0]["why"].as_array().map(Vec::len), Some(2));
+}

@@ -113,7 +113,7 @@ fn assignments_without_a_search_have_a_gap() {
     let told = ["optimal", "engine", "status"].map(|column| run.cell(1, column));
     assert_eq!(told, ["false", "branch_and_bound", "not_proven"]);
     let told = "1 of 1 row got an assignment that is not proven to be the best; `--time-limit 60`, for example, lets the \
-                search go on\n";
+                search go on\n1 row answered: 1 not_proven\n";
     assert_eq!(run.stderr, told);
     let best = folder.prsl("predict pairs.prsl b.csv --query mpe --memory 1").done();
     assert_eq!((best.cell(1, "optimal").as_str(), best.number(1, "gap")), ("true", 0.0));
@@ -144,8 +144,8 @@ fn an_undecided_row_has_no_assignment() {
         assert_eq!(run.code, 0, "{run}");
         let told = ["p0_0", "log_weight", "optimal", "gap", "status"].map(|column| run.cell(1, column));
         assert_eq!(told, ["", "", "", "", "not_found"], "{run}");
-        let told =
-            "1 of 1 row got no assignment: neither a possible one nor a proof that there is none was found\n";
+        let told = "1 of 1 row got no assignment: neither a possible one nor a proof that there is none was found\n\
+                    1 row answered: 1 not_found\n";
         assert_eq!(run.stderr, told);
     }
 }
@@ -204,7 +204,7 @@ fn imprecise_rows_have_their_own_status() {
     assert!(imprecise.iter().all(|&row| run.cell(row, "log_probability").is_empty()), "{run}");
     let told =
         format!("{} of 9 rows lost digits to rounding; a larger `--memory` avoids that\n", imprecise.len());
-    assert_eq!(run.stderr, told);
+    assert!(run.stderr.starts_with(&told), "{run}");
     let enough = folder.prsl("predict silent.prsl b.csv --query both --engine exact").done();
     assert!((1..=9).all(|row| enough.cell(row, "status") == "ok"), "{enough}");
 }

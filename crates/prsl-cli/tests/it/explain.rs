@@ -110,3 +110,63 @@ fn questions_that_cannot_be_answered() {
         insta::assert_snapshot!(run);
     }
 }
+
+#[test]
+fn evidence_is_given_without_a_file() {
+    let folder = Folder::warehouse();
+    let given =
+        ["explain", "warehouse.prsl", "--given", "standing, high", "--given", "activity ~ (0.1, 0.4, 0.5)"];
+    insta::assert_snapshot!(folder.prsl_with(&given).done());
+    // The same as a file that says so.
+    let beliefs =
+        "activity=walking,activity=normal,activity=overhead,feet,hands\n0.1,0.4,0.5,standing,high\n";
+    std::fs::write(folder.path("same.csv"), beliefs).expect("a file");
+    let from_file = folder.prsl("explain warehouse.prsl same.csv --row 1").done();
+    assert_eq!(folder.prsl_with(&given).done().stdout, from_file.stdout);
+    insta::assert_snapshot!(folder.prsl_with(&["explain", "warehouse.prsl", "--given", "standing, hgih"]));
+    insta::assert_snapshot!(folder.prsl_with(&[
+        "explain",
+        "warehouse.prsl",
+        "--given",
+        "high",
+        "--given",
+        "low"
+    ]));
+    let run = folder.prsl("explain warehouse.prsl beliefs.csv --given high");
+    assert_eq!(run.code, 2, "{run}");
+}
+
+#[test]
+fn ids_name_the_explained_row() {
+    let beliefs = BELIEFS.replacen("activity=walking", "image,activity=walking", 1).replacen(
+        "0.1,0.4",
+        "a 1.jpg,0.1,0.4",
+        1,
+    );
+    let folder = Folder::new(&[("warehouse.prsl", WAREHOUSE), ("beliefs.csv", &beliefs)]);
+    let run = folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --id image").done();
+    assert!(run.stdout.starts_with("image a 1.jpg\nbeliefs\n"), "{run}");
+    let run = folder.prsl("explain warehouse.prsl beliefs.csv --row 1 --id image --format json").done();
+    let explanation: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(explanation["id"]["image"], "a 1.jpg");
+    assert_eq!(explanation["possible"], true);
+}
+
+#[test]
+fn questions_about_given_evidence() {
+    let folder = Folder::warehouse();
+    let ask = |options: &[&str]| {
+        let given = ["explain", "warehouse.prsl", "--given", "standing, activity ~ (0.1, 0.4, 0.5)"];
+        folder.prsl_with(&[&given[..], options].concat()).done().stdout
+    };
+    std::fs::write(
+        folder.path("same.csv"),
+        "activity=walking,activity=normal,activity=overhead,feet\n0.1,0.4,0.5,standing\n",
+    )
+    .expect("a file");
+    for options in [["--flip", "hands=high"], ["--next", "activity"], ["--next", "all"]] {
+        let from_file =
+            folder.prsl(&format!("explain warehouse.prsl same.csv --row 1 {}", options.join(" "))).done();
+        assert_eq!(ask(&options), from_file.stdout);
+    }
+}

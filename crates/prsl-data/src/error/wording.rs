@@ -31,6 +31,21 @@ pub(super) fn missing_advice(text: &str) -> &'static str {
     }
 }
 
+/// The decimal sign of a text that looks like a number.
+pub(super) fn decimal_sign(text: &str) -> Option<char> {
+    let sign = text.chars().find(|c| matches!(c, '.' | ','))?;
+    let is_number = text.matches(['.', ',']).count() == 1 && text.replace(sign, ".").parse::<f64>().is_ok();
+    is_number.then_some(sign)
+}
+
+pub(super) fn decimal_advice(text: &str) -> &'static str {
+    match decimal_sign(text) {
+        Some(',') => "; its decimal sign is a comma, expected a point",
+        Some(_) => "; its decimal sign is a point, expected a comma",
+        None => "",
+    }
+}
+
 /// The text on one line, shortened to fit in a message.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 60;

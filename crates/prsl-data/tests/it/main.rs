@@ -3,6 +3,9 @@
 mod arff;
 mod beliefs;
 mod csv;
+mod dialect;
+mod ids;
+mod import;
 mod mulan;
 mod parquet;
 mod properties;

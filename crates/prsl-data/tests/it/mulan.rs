@@ -26,36 +26,39 @@ fn nested_labels_keep_their_parent() {
 fn malformed_label_files_are_refused() {
     assert_eq!(
         xml_message(""),
-        "`xml`, line 1: no label found, expected `labels` with `label` elements in it"
+        "`xml`, line 1, column 1: no label found, expected `labels` with `label` elements in it"
     );
     assert_eq!(
         xml_message("<labels/>"),
-        "`xml`, line 1: no label found, expected `labels` with `label` elements in it"
+        "`xml`, line 1, column 10: no label found, expected `labels` with `label` elements in it"
     );
     assert_eq!(
         xml_message("<labels>\n<label/></labels>"),
-        "`xml`, line 2: a `label` without the attribute `name`"
+        "`xml`, line 2, column 1: a `label` without the attribute `name`"
     );
     assert_eq!(
         xml_message("<labels>\n<label name='a'/>\n<label name='a'/></labels>"),
-        "`xml`, line 3: label `a` is given twice"
+        "`xml`, line 3, column 1: label `a` is given twice"
     );
     assert_eq!(
         xml_message("<things/>"),
-        "`xml`, line 1: unexpected element `things`, expected `labels` with `label` elements in it"
+        "`xml`, line 1, column 1: unexpected element `things`, expected `labels` with `label` elements in it"
     );
-    assert_eq!(xml_message("<labels>a</labels>"), "`xml`, line 1: unexpected text `a` between the labels");
+    assert_eq!(
+        xml_message("<labels>a</labels>"),
+        "`xml`, line 1, column 9: unexpected text `a` between the labels"
+    );
     assert_eq!(
         xml_message("<labels><label name='a'/>"),
-        "`xml`, line 1: the file ends before its elements are closed"
+        "`xml`, line 1, column 26: the file ends before its elements are closed"
     );
-    assert!(xml_message("<labels>\n\n</label>").starts_with("`xml`, line 3: "));
+    assert!(xml_message("<labels>\n\n</label>").starts_with("`xml`, line 3, column 1: "));
 }
 
 #[test]
 fn entities_do_not_expand() {
     let bomb = "<!DOCTYPE labels [<!ENTITY a \"aaaa\">]><labels><label name=\"&a;\"/></labels>";
-    assert_eq!(xml_message(bomb), "`xml`, line 1: a label file has no document type");
+    assert_eq!(xml_message(bomb), "`xml`, line 1, column 1: a label file has no document type");
     assert!(parse_mulan_labels(b"<labels><label name=\"&a;\"/></labels>").is_err());
 }
 

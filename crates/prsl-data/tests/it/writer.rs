@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use prsl_data::{Column, ColumnKind, ColumnSpec, Error, Format, TableWriter, Target};
+use prsl_data::{Column, ColumnKind, ColumnSpec, Error, Format, TableReader, TableWriter, Target};
 
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -209,6 +209,32 @@ fn the_name_tells_the_format() {
     }
     assert_eq!(
         Format::from_path("csv".as_ref()).unwrap_err().to_string(),
-        "cannot tell the format of `csv` from its name, expected it to end in .csv, .jsonl, .ndjson, .parquet or .pq"
+        "cannot tell the format of `csv` from its name, expected it to end in .csv, .csv.gz, .jsonl, .jsonl.gz, .ndjson, .parquet or .pq"
     );
+}
+
+#[test]
+fn names_that_end_in_gz_are_compressed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["t.csv.gz", "t.jsonl.gz"] {
+        let path = folder.path().join(name);
+        let columns = [ColumnSpec::new("rain", ColumnKind::Number)];
+        let format = Format::from_path(&path).unwrap();
+        let mut table = TableWriter::create(Target::File(path.clone()), format, &columns).unwrap();
+        table.write(&[Column::Number((0..5000).map(|row| Some(f64::from(row))).collect())]).unwrap();
+        assert!(!path.exists());
+        table.finish().unwrap();
+        let packed = fs::read(&path).unwrap();
+        assert_eq!(packed[..2], [0x1f, 0x8b], "{name}");
+        let mut text = String::new();
+        io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&packed[..]), &mut text).unwrap();
+        assert!(text.lines().last().unwrap().contains("4999.0"), "{name}");
+    }
+    let mut table = TableReader::open(&folder.path().join("t.csv.gz")).unwrap();
+    let mut n_rows = 0;
+    while let Some(chunk) = table.read_chunk(1000).unwrap() {
+        n_rows += chunk.n_rows();
+    }
+    assert_eq!(n_rows, 5000);
+    assert!(Format::from_path("t.parquet.gz".as_ref()).is_err());
 }

@@ -15,6 +15,9 @@ use crate::rule::{Body, Rule, RuleId};
 /// Maximum multiply-adds for deciding by inference what the SAT solver left open. They take about a second.
 const MAX_WORK: f64 = 5e8;
 
+/// Maximum number of rules for which the model is compiled without each of them.
+const MAX_COMPILED: usize = 40;
+
 pub(super) struct Engine<'m> {
     model: &'m Model,
     engines: Engines,
@@ -47,6 +50,36 @@ impl<'m> Engine<'m> {
     /// The marginals of a row, one number per category in the model's order.
     pub(super) fn marginals(&self, row: &[f64]) -> Result<Vec<f64>> {
         Ok(self.sum()?.infer_row(row)?.marginals().to_vec())
+    }
+
+    /// The marginals without each rule; `None` for rules without which nothing is possible, and for all if that is too costly.
+    pub(super) fn marginals_without_each_rule(&self, row: &[f64]) -> Option<Vec<Option<Vec<f64>>>> {
+        let engine = self.sum().ok()?;
+        let is_cheap = engine.work() * self.model.rules().len() as f64 <= MAX_WORK;
+        is_cheap.then(|| engine.without_each_rule_of(row).ok()).flatten()
+    }
+
+    /// The probability of a formula without any rule and combination.
+    pub(super) fn probability_alone(&self, row: &[f64], formula: &Formula) -> Result<f64> {
+        let alone = self.model.without_rules()?;
+        Engine::new(&alone, self.engines.left()).probability(row, formula)
+    }
+
+    /// The probability of a formula without each rule; `None` for rules without which nothing is possible, and for all if
+    /// there are many.
+    pub(super) fn probabilities_without_each_rule(
+        &self,
+        row: &[f64],
+        formula: &Formula,
+    ) -> Option<Vec<Option<f64>>> {
+        if self.model.rules().len() > MAX_COMPILED {
+            return None;
+        }
+        let without = |rule: RuleId| {
+            let model = self.model.edit().retain_rules(|other| other != rule).build().ok()?;
+            Engine::new(&model, self.engines.left()).probability(row, formula).ok()
+        };
+        Some(self.model.rule_ids().map(without).collect())
     }
 
     /// The probability of a formula: Z with the formula as an additional hard rule, divided by Z.

@@ -1,6 +1,7 @@
 //! Checks of the author's expectations, and the engine used for them.
 
 use super::engine::Engine;
+use super::reasons;
 use super::report::Report;
 use super::{Finding, Severity};
 use crate::diagnostic::quoted;
@@ -8,6 +9,7 @@ use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation};
 use crate::formula::Atom;
 use crate::label::CategoryId;
+use crate::rule::RuleId;
 use crate::syntax::print;
 
 /// Difference of log weights up to which assignments are equally probable. It is larger than rounding errors.
@@ -24,8 +26,8 @@ pub(super) fn check(report: &mut Report<'_>, engine: &Engine<'_>) {
     for (index, expectation) in model.expectations().iter().enumerate() {
         match failure(report, engine, expectation) {
             Ok(None) => {}
-            Ok(Some(message)) => {
-                add(report, Severity::Error, "failed-expectation", index, message);
+            Ok(Some(Failure { message, why })) => {
+                add(report, Severity::Error, "failed-expectation", index, message).why = why;
             }
             Err(error) => {
                 let message = format!("this expectation was not checked: {error}");
@@ -45,32 +47,44 @@ fn add<'r>(
     report.add(severity, code, report.document().expectation_span(expectation), message)
 }
 
+/// A failed expectation: what was expected and found, and the reasons.
+struct Failure {
+    message: String,
+    why: Vec<String>,
+}
+
 /// The failure of an expectation, if any; an error if it could not be checked.
 fn failure(
     report: &Report<'_>,
     engine: &Engine<'_>,
     expectation: &Expectation,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Failure>, Error> {
     let model = report.model();
     let row = model.row(&model.expectation_evidence(expectation))?;
     let outcome = match &expectation.condition {
         Condition::Marginal(atom, comparison) => marginal(report, engine, &row, atom, *comparison),
         Condition::Formula(formula, comparison) => {
             let found = engine.probability(&row, formula)?;
-            Ok((!comparison.admits(found)).then(|| telling(found, *comparison)))
+            let why = || reasons::of_formula(report, engine, &row, formula);
+            Ok((!comparison.admits(found)).then(|| (telling(found, *comparison), why())))
         }
         Condition::Mpe(atoms) => mpe(report, engine, &row, atoms),
     };
     match outcome {
-        Ok(found) => {
-            Ok(found.map(|found| format!("expected {}, found {found}", wanted(report, expectation))))
-        }
+        Ok(found) => Ok(found.map(|(found, why)| {
+            let message = format!("expected {}, found {found}", wanted(report, expectation));
+            Failure { message, why }
+        })),
         Err(error @ Error::Impossible { .. }) => {
-            Ok(Some(format!("expected {}, found that {error}", wanted(report, expectation))))
+            let message = format!("expected {}, found that {error}", wanted(report, expectation));
+            Ok(Some(Failure { message, why: Vec::new() }))
         }
         Err(error) => Err(error),
     }
 }
+
+/// What was found instead, and why.
+type Found = (String, Vec<String>);
 
 /// The marginal, if it violates the comparison.
 fn marginal(
@@ -79,11 +93,12 @@ fn marginal(
     row: &[f64],
     atom: &Atom,
     comparison: Comparison,
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Found>, Error> {
     let marginals = engine.marginals(row)?;
     let block = &marginals[report.model().block(atom.label())];
     let found: f64 = atom.categories().iter().map(|category| block[category.index()]).sum();
-    Ok((!comparison.admits(found)).then(|| telling(found, comparison)))
+    let why = || reasons::of_marginal(report, engine, row, atom);
+    Ok((!comparison.admits(found)).then(|| (telling(found, comparison), why())))
 }
 
 /// Formats a number with enough digits to show that it violates the comparison.
@@ -101,7 +116,7 @@ fn mpe(
     engine: &Engine<'_>,
     row: &[f64],
     atoms: &[Atom],
-) -> Result<Option<String>, Error> {
+) -> Result<Option<Found>, Error> {
     let model = report.model();
     let best = engine.best(row)?;
     let meets = |atom: &Atom| atom.contains(best.assignment.category(atom.label()));
@@ -116,9 +131,21 @@ fn mpe(
             }
         }
     }
-    if engine.best(&agreeing).is_ok_and(|tied| tied.log_weight >= best.log_weight - TIE) {
+    let expected = engine.best(&agreeing).ok();
+    if expected.as_ref().is_some_and(|tied| tied.log_weight >= best.log_weight - TIE) {
         return Ok(None);
     }
+    let why = match expected {
+        Some(expected) => {
+            let log_ratio = |rule: RuleId| {
+                let rule = model.rule(rule);
+                rule.log_weight(&best.assignment) - rule.log_weight(&expected.assignment)
+            };
+            let of_rules: Vec<_> = model.rule_ids().map(|rule| (rule, log_ratio(rule))).collect();
+            reasons::of_assignment(report, best.log_weight - expected.log_weight, &of_rules)
+        }
+        None => vec!["the hard rules exclude every assignment that meets it".to_owned()],
+    };
     let found: Vec<String> = atoms
         .iter()
         .map(|atom| {
@@ -126,7 +153,7 @@ fn mpe(
             quoted(print::atom(report.names(), &Atom::new(atom.label(), category)))
         })
         .collect();
-    Ok(Some(found.join(", ")))
+    Ok(Some((found.join(", "), why)))
 }
 
 /// An expectation in words: "`overhead` > 0.6", "`overhead`, `standing` in the most probable assignment".

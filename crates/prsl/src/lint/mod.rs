@@ -25,6 +25,7 @@ mod engine;
 mod expectations;
 mod implied;
 mod probabilities;
+mod reasons;
 mod report;
 mod rules;
 mod shape;
@@ -90,6 +91,9 @@ pub struct Finding {
     /// Advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
+    /// Why it is so, in at most two lines; only for failed expectations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
     /// Other places that are relevant.
     pub related: Vec<Related>,
 }
@@ -113,8 +117,8 @@ impl Finding {
     pub fn of_syntax_error(error: &Diagnostic, source: &str) -> Self {
         let (line, column) = error.position(source);
         let Diagnostic { span, message, help } = error.clone();
-        let (severity, related) = (Severity::Error, Vec::new());
-        Self { severity, code: "syntax", span, line, column, message, help, related }
+        let (severity, why, related) = (Severity::Error, Vec::new(), Vec::new());
+        Self { severity, code: "syntax", span, line, column, message, help, why, related }
     }
 
     /// Whether it is an error or a warning, not just a note.
@@ -149,6 +153,8 @@ impl Finding {
             let diagnostic = Diagnostic { span: self.span.clone(), message: self.message.clone(), help };
             diagnostic.render_at(&heading, file, source, (self.line, self.column))
         };
+        let margin = " ".repeat(self.line.to_string().len());
+        self.why.iter().for_each(|why| text.push_str(&format!("{margin} = why: {why}\n")));
         for related in &self.related {
             let diagnostic = Diagnostic::new(related.span.clone(), related.message.clone());
             text.push_str(&diagnostic.render_at("note", file, source, (related.line, related.column)));

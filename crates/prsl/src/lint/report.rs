@@ -46,8 +46,8 @@ impl<'d> Report<'d> {
         message: String,
     ) -> &mut Finding {
         let (line, column) = self.position(span.start);
-        let related = Vec::new();
-        self.findings.push(Finding { severity, code, span, line, column, message, help: None, related });
+        let (why, related) = (Vec::new(), Vec::new());
+        self.findings.push(Finding { severity, code, span, line, column, message, help: None, why, related });
         self.findings.last_mut().expect("just added")
     }
 

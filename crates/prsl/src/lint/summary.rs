@@ -25,6 +25,8 @@ pub struct Summary {
     pub n_findings: usize,
     /// The message: a sentence in lower case without a full stop.
     pub message: String,
+    /// Why it is so, in at most two lines; only for failed expectations.
+    pub why: Vec<String>,
 }
 
 impl Summary {
@@ -35,6 +37,7 @@ impl Summary {
             line: (!finding.span.is_empty()).then_some(finding.line),
             n_findings: 1,
             message: finding.message.clone(),
+            why: finding.why.clone(),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Bootstrap intervals: scores of resampled rows, several samples side by side.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -45,8 +47,12 @@ pub(super) type Lanes = [f64; LANES];
 /// All scores of each of these samples.
 type Values = [[Option<f64>; N_METRICS]; LANES];
 
-pub(super) fn intervals(evaluation: &Evaluation, settings: &Bootstrap) -> Intervals {
-    let replicates = replicates(evaluation, settings);
+pub(super) fn intervals(
+    evaluation: &Evaluation,
+    settings: &Bootstrap,
+    observe: &(dyn Fn(f64) + Sync),
+) -> Intervals {
+    let replicates = replicates(evaluation, settings, observe);
     let scores = evaluation.scores();
     let one = |metric: Metric| {
         let values = replicates.iter().filter_map(|values| values[metric as usize]).collect();
@@ -66,19 +72,25 @@ const FEW: f64 = 2.0 / 3.0;
 
 /// All scores of every resample. Calibration errors are scaled, because they are those of fewer rows: they vary as much as
 /// those of all rows, but have another mean.
-pub(super) fn replicates(evaluation: &Evaluation, settings: &Bootstrap) -> Vec<[Option<f64>; N_METRICS]> {
+pub(super) fn replicates(
+    evaluation: &Evaluation,
+    settings: &Bootstrap,
+    observe: &(dyn Fn(f64) + Sync),
+) -> Vec<[Option<f64>; N_METRICS]> {
     let orders = Orders::new(evaluation);
     let blocks = settings.replicates.div_ceil(LANES);
     let n = evaluation.rows.len();
     let few = (n as f64).powf(FEW).ceil();
     let scale = (few / n.max(1) as f64).sqrt();
+    let n_done = AtomicUsize::new(0);
     let block = |block: usize| {
-        let weights = draw(n, n, settings.seed, 2 * block as u64);
+        let weights = draw(&evaluation.rows, n, settings.seed, 2 * block as u64);
         let mut values = values(evaluation, &orders, &weights);
-        let weights = draw(n, few as usize, settings.seed, 2 * block as u64 + 1);
+        let weights = draw(&evaluation.rows, few as usize, settings.seed, 2 * block as u64 + 1);
         for (values, error) in values.iter_mut().zip(calibration_errors(evaluation, &weights)) {
             values[Metric::ExpectedCalibrationError as usize] = error.map(|error| scale * error);
         }
+        observe((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / blocks as f64);
         values
     };
     let blocks: Vec<Values> = (0..blocks).into_par_iter().map(block).collect();
@@ -97,14 +109,15 @@ pub(super) fn interval(mut values: Vec<f64>, score: f64, confidence: f64) -> Opt
     Some([low.min(score), high.max(score)])
 }
 
-/// How often each row is drawn in each sample of a block, with `n_drawn` draws.
-fn draw(n_rows: usize, n_drawn: usize, seed: u64, block: u64) -> Vec<Lanes> {
+/// The weight of each row in each sample of a block, with `n_drawn` draws: how often it is drawn, times its own weight.
+fn draw(rows: &[Row], n_drawn: usize, seed: u64, block: u64) -> Vec<Lanes> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(block);
-    let mut weights = vec![[0.0; LANES]; n_rows];
+    let mut weights = vec![[0.0; LANES]; rows.len()];
     for lane in 0..LANES {
         for _ in 0..n_drawn {
-            weights[rng.random_range(0..n_rows)][lane] += 1.0;
+            let row = rng.random_range(0..rows.len());
+            weights[row][lane] += rows[row].weight;
         }
     }
     weights
@@ -128,7 +141,7 @@ impl Orders {
     }
 }
 
-/// All scores, with rows weighted by how often they were drawn.
+/// All scores of weighted rows.
 pub(super) fn values(evaluation: &Evaluation, orders: &Orders, weights: &[Lanes]) -> Values {
     let mean = |value: &dyn Fn(&Row) -> Option<f64>| {
         ratios(evaluation, weights, &|row| value(row).map(|value| [value, 1.0]))
@@ -176,20 +189,21 @@ fn add(sums: &mut Lanes, weights: &Lanes, value: f64) {
     }
 }
 
-/// The middle value, or the mean of the two in the middle.
+/// The value in the middle of the total weight, or the mean of the two beside it.
 fn medians(ordered: &[(f64, usize)], weights: &[Lanes]) -> [Option<f64>; LANES] {
     let [mut totals, mut below] = [[0.0; LANES]; 2];
     ordered.iter().for_each(|(_, row)| add(&mut totals, &weights[*row], 1.0));
-    let positions =
-        [totals.map(|total| ((total - 1.0) / 2.0).floor()), totals.map(|total| (total / 2.0).floor())];
     let mut middle = [[0.0; LANES]; 2];
     for (value, row) in ordered {
         let before = below;
         add(&mut below, &weights[*row], 1.0);
-        for (middle, positions) in middle.iter_mut().zip(&positions) {
-            for lane in 0..LANES {
-                let is_there = before[lane] <= positions[lane] && positions[lane] < below[lane];
-                middle[lane] = if is_there { *value } else { middle[lane] };
+        for lane in 0..LANES {
+            let half = totals[lane] / 2.0;
+            if before[lane] < half && half <= below[lane] {
+                middle[0][lane] = *value;
+            }
+            if before[lane] <= half && half < below[lane] {
+                middle[1][lane] = *value;
             }
         }
     }
@@ -269,18 +283,31 @@ mod tests {
         assert_eq!(median([1.0, 1.0, 0.0]), Some(-1.5));
         assert_eq!(median([0.0, 0.0, 3.0]), Some(-3.0));
         assert_eq!(median([1.0, 2.0, 1.0]), Some(-1.5));
+        assert_eq!(median([0.25, 0.5, 0.25]), Some(-1.5));
+        assert_eq!(median([0.25, 0.75, 0.25]), Some(-1.0));
         assert_eq!(medians(&[], &[])[0], None);
     }
 
     #[test]
     fn samples_are_as_large_as_what_they_are_drawn_from() {
-        let weights = draw(100, 100, 7, 3);
+        let row = Row {
+            number: 0,
+            weight: 0.5,
+            best_is_right: None,
+            labels_are_right: true,
+            n_known: 1,
+            n_wrong: 0,
+            joint: None,
+            labels: 0.0,
+        };
+        let rows = vec![row; 100];
+        let weights = draw(&rows, 100, 7, 3);
         for lane in 0..LANES {
-            assert_eq!(weights.iter().map(|weights| weights[lane]).sum::<f64>(), 100.0);
+            assert_eq!(weights.iter().map(|weights| weights[lane]).sum::<f64>(), 50.0);
         }
-        assert_eq!(weights, draw(100, 100, 7, 3));
-        assert_ne!(weights, draw(100, 100, 7, 4));
-        assert_ne!(weights, draw(100, 100, 8, 3));
-        assert!(draw(0, 0, 7, 3).is_empty());
+        assert_eq!(weights, draw(&rows, 100, 7, 3));
+        assert_ne!(weights, draw(&rows, 100, 7, 4));
+        assert_ne!(weights, draw(&rows, 100, 8, 3));
+        assert!(draw(&[], 0, 7, 3).is_empty());
     }
 }

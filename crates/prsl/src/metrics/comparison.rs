@@ -10,7 +10,7 @@ use crate::model::Model;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
-    /// Every row with a known truth, the largest difference first.
+    /// Every row with a known truth and a weight above 0, the largest difference first.
     pub rows: Vec<RowDifference>,
     values: [Option<Difference>; N_METRICS],
 }
@@ -52,7 +52,7 @@ impl Comparison {
 
 impl Evaluation {
     /// Compares another model's predictions of the same rows with these. Returns an error if the models have different labels,
-    /// or if the number of rows differs.
+    /// or if the number of rows or their weights differ.
     ///
     /// ```
     /// use prsl::metrics::{Bootstrap, Evaluation, Metric};
@@ -69,10 +69,24 @@ impl Evaluation {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn compare(&self, other: &Evaluation, settings: &Bootstrap) -> Result<Comparison> {
+        self.compare_observed(other, settings, &|_| ())
+    }
+
+    /// The same. `observe` is called from any thread with the share of the work that is done, 0 to 1.
+    pub fn compare_observed(
+        &self,
+        other: &Evaluation,
+        settings: &Bootstrap,
+        observe: &(dyn Fn(f64) + Sync),
+    ) -> Result<Comparison> {
         check_comparable(other.model(), self.model())?;
         check_count("rows of the other evaluation", other.n_rows(), self.n_rows())?;
         check_count("known rows of the other evaluation", other.rows.len(), self.rows.len())?;
-        let [first, second] = [self, other].map(|evaluation| bootstrap::replicates(evaluation, settings));
+        let same =
+            self.rows.iter().zip(&other.rows).filter(|(a, b)| a.number == b.number && a.weight == b.weight);
+        check_count("rows of the same weight in the other evaluation", same.count(), self.rows.len())?;
+        let first = bootstrap::replicates(self, settings, &|share| observe(share / 2.0));
+        let second = bootstrap::replicates(other, settings, &|share| observe((1.0 + share) / 2.0));
         let [a, b] = [self.scores(), other.scores()];
         let difference = |metric: Metric| {
             let difference = b.get(metric)? - a.get(metric)?;

@@ -2,7 +2,7 @@
 
 use super::bootstrap::{self, Lanes, Orders};
 use super::likelihood::{joint_log_likelihoods, label_log_likelihoods, place};
-use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, check_count, check_truths};
+use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, check_count, check_truths, check_weights};
 use crate::belief::{BeliefMatrix, check_length};
 use crate::error::Result;
 use crate::infer::Engines;
@@ -47,7 +47,10 @@ pub struct Predictions<'a> {
 pub struct Evaluation {
     model: Model,
     engine: Engine,
+    /// The number of rows, those of weight 0 included.
     n_rows: usize,
+    /// The number of rows of weight 0.
+    n_weightless: usize,
     not_converged: usize,
     impossible: usize,
     /// The class of every category, if it has one.
@@ -55,7 +58,7 @@ pub struct Evaluation {
     /// The label of every class.
     pub(super) label_of: Vec<usize>,
     pub(super) n_classes: usize,
-    /// The rows with a known truth.
+    /// The rows with a known truth and a weight above 0.
     pub(super) rows: Vec<Row>,
     /// Truths and predictions for every row and label, as positions among all categories of the model.
     pub(super) cells: Vec<Cell>,
@@ -68,6 +71,7 @@ pub struct Evaluation {
 pub(super) struct Row {
     /// Its position among all rows.
     pub(super) number: usize,
+    pub(super) weight: f64,
     pub(super) best_is_right: Option<bool>,
     pub(super) labels_are_right: bool,
     pub(super) n_known: usize,
@@ -93,6 +97,7 @@ impl Evaluation {
             model: model.clone(),
             engine,
             n_rows: 0,
+            n_weightless: 0,
             not_converged: 0,
             impossible: 0,
             n_classes: label_of.len(),
@@ -106,6 +111,32 @@ impl Evaluation {
 
     /// Predicts with the engines chosen for the model, and compares with the truths.
     pub fn of(model: &Model, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Self> {
+        Self::of_weighted(model, rows, truths, &vec![1.0; truths.len()])
+    }
+
+    /// The same with a weight for each row: a row of weight 2 counts as two rows, and one of weight 0 not at all.
+    ///
+    /// ```
+    /// use prsl::metrics::{Evaluation, Metric};
+    /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
+    ///
+    /// let model = Model::parse("label fire")?;
+    /// let mut rows = BeliefMatrix::new(&model);
+    /// for belief in [0.9, 0.8, 0.7] {
+    ///     rows.push_evidence(&Evidence::new().belief("fire", [belief]))?;
+    /// }
+    /// let truths = [0, 1, 1].map(|truth| Truth::from_indices([Some(truth)])); // fire in the first row
+    /// let evaluation = Evaluation::of_weighted(&model, &rows, &truths, &[3.0, 1.0, 0.0])?;
+    /// assert_eq!(evaluation.scores().get(Metric::JointAccuracy), Some(0.75));
+    /// assert_eq!(evaluation.scores().rows, 2);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn of_weighted(
+        model: &Model,
+        rows: &BeliefMatrix,
+        truths: &[Truth],
+        weights: &[f64],
+    ) -> Result<Self> {
         let engines = Engines::new(model);
         let engine = engines.marginals()?;
         let best = engines.assignments()?.best_batch(rows)?;
@@ -115,12 +146,24 @@ impl Evaluation {
         let labels = label_log_likelihoods(rows, truths, &posteriors, infer)?;
         let mut evaluation = Self::new(model, engine.engine());
         let (best, joint, labels) = (Some(&best[..]), joint.as_deref(), Some(&labels[..]));
-        evaluation.add(Predictions { posteriors: &posteriors, best, joint, labels }, truths)?;
+        let predictions = Predictions { posteriors: &posteriors, best, joint, labels };
+        evaluation.add_weighted(predictions, truths, weights)?;
         Ok(evaluation)
     }
 
     /// Adds rows. Adds none if the inputs have different lengths, or if a truth is not a category of its label.
     pub fn add(&mut self, predictions: Predictions<'_>, truths: &[Truth]) -> Result<()> {
+        self.add_weighted(predictions, truths, &vec![1.0; truths.len()])
+    }
+
+    /// The same with a weight for each row: a finite number of at least 0. Scores are those of rows that are repeated as
+    /// often as their weights say; rows of weight 0 do not count. Intervals resample rows, and not their repetitions.
+    pub fn add_weighted(
+        &mut self,
+        predictions: Predictions<'_>,
+        truths: &[Truth],
+        weights: &[f64],
+    ) -> Result<()> {
         let Predictions { posteriors, best, joint, labels } = predictions;
         let n_rows = posteriors.n_rows();
         check_truths(&self.model, n_rows, truths)?;
@@ -132,17 +175,22 @@ impl Evaluation {
         for row in labels.into_iter().flatten() {
             check_length("log-likelihood", "label", row.len(), self.n_labels())?;
         }
-        for (row, truth) in truths.iter().enumerate() {
-            self.add_row(predictions, row, truth);
+        check_weights(n_rows, weights)?;
+        for (row, (truth, &weight)) in truths.iter().zip(weights).enumerate() {
+            if weight > 0.0 {
+                self.add_row(predictions, row, truth, weight);
+            } else {
+                (self.n_rows, self.n_weightless) = (self.n_rows + 1, self.n_weightless + 1);
+            }
         }
         Ok(())
     }
 
     /// The scores of all rows so far.
     pub fn scores(&self) -> Scores {
-        let weights: Vec<Lanes> = vec![[1.0; bootstrap::LANES]; self.rows.len()];
+        let weights: Vec<Lanes> = self.rows.iter().map(|row| [row.weight; bootstrap::LANES]).collect();
         Scores {
-            rows: self.n_rows,
+            rows: self.n_rows - self.n_weightless,
             scored_rows: self.rows.len(),
             engine: self.engine,
             not_converged: self.not_converged,
@@ -153,14 +201,19 @@ impl Evaluation {
 
     /// Bootstrap intervals of the scores.
     pub fn intervals(&self, settings: &Bootstrap) -> Intervals {
-        bootstrap::intervals(self, settings)
+        self.intervals_observed(settings, &|_| ())
+    }
+
+    /// The same. `observe` is called from any thread with the share of the work that is done, 0 to 1.
+    pub fn intervals_observed(&self, settings: &Bootstrap, observe: &(dyn Fn(f64) + Sync)) -> Intervals {
+        bootstrap::intervals(self, settings, observe)
     }
 
     pub(super) fn model(&self) -> &Model {
         &self.model
     }
 
-    /// The number of rows, those without a known truth included.
+    /// The number of rows, those without a known truth and those of weight 0 included.
     pub(super) fn n_rows(&self) -> usize {
         self.n_rows
     }
@@ -170,7 +223,7 @@ impl Evaluation {
         self.model.labels().len()
     }
 
-    fn add_row(&mut self, predictions: Predictions<'_>, row: usize, truth: &Truth) {
+    fn add_row(&mut self, predictions: Predictions<'_>, row: usize, truth: &Truth, weight: f64) {
         self.n_rows += 1;
         self.not_converged += usize::from(!predictions.posteriors.stopped(row).is_final());
         let marginals = predictions.posteriors.marginals(row);
@@ -197,6 +250,7 @@ impl Evaluation {
             cells.iter().filter(|cell| cell.truth.is_some() && cell.truth == cell.predicted).count();
         self.rows.push(Row {
             number: self.n_rows - 1,
+            weight,
             best_is_right: predictions.best.map(|best| best[row].as_ref().is_some_and(is_right)),
             labels_are_right: n_right == n_known,
             n_known,

@@ -1,6 +1,6 @@
 //! Scores of each label by itself.
 
-use super::evaluation::Evaluation;
+use super::evaluation::{Cell, Evaluation};
 use crate::label::LabelId;
 
 /// The scores of one label over the rows in which its truth is known.
@@ -61,22 +61,23 @@ impl Evaluation {
     pub fn label_scores(&self) -> Vec<LabelScores> {
         let n_labels = self.n_labels();
         let cells = |label: usize| {
-            let cells = self.cells.chunks_exact(n_labels.max(1)).map(move |row| row[label]);
-            cells.filter(|cell| cell.truth.is_some())
+            let rows = self.cells.chunks_exact(n_labels.max(1)).zip(&self.rows);
+            rows.map(move |(cells, row)| (cells[label], row.weight)).filter(|(cell, _)| cell.truth.is_some())
         };
         let label = |id: LabelId| {
-            let known = cells(id.index()).count();
-            let right = cells(id.index()).filter(|cell| cell.truth == cell.predicted).count();
-            let loss: f64 = cells(id.index()).map(|cell| -cell.log_likelihood).sum();
+            let sum = |of: &dyn Fn(&Cell) -> f64| -> f64 {
+                cells(id.index()).map(|(cell, weight)| weight * of(&cell)).sum()
+            };
+            let known = sum(&|_| 1.0);
             let classes = self.model().block(id).enumerate().filter_map(|(category, place)| {
                 let name = self.model().label(id).categories()[category].clone();
                 Some(self.class_scores(id.index(), place as u32, self.class_of[place]?, name))
             });
             LabelScores {
                 label: id,
-                known,
-                accuracy: share(right, known),
-                log_loss: (known > 0).then(|| loss / known as f64),
+                known: cells(id.index()).count(),
+                accuracy: share(sum(&|cell| f64::from(u8::from(cell.truth == cell.predicted))), known),
+                log_loss: share(sum(&|cell| -cell.log_likelihood), known),
                 classes: classes.collect(),
             }
         };
@@ -84,46 +85,54 @@ impl Evaluation {
     }
 
     fn class_scores(&self, label: usize, place: u32, class: usize, category: String) -> ClassScores {
-        // Rows in which the class is true and not true: how many there are, and how many predict it.
-        let (mut counts, mut predicted, mut silent) = ([0, 0], [0, 0], 0);
-        let mut ranked = Vec::new();
-        for (row, cells) in self.cells.chunks_exact(self.n_labels()).enumerate() {
+        // The weights of the rows in which the class is true and not true, and of those that predict it.
+        let (mut sums, mut predicted, mut silent) = ([0.0; 2], [0.0; 2], 0.0);
+        let (mut positives, mut ranked) = (0, Vec::new());
+        let rows = self.cells.chunks_exact(self.n_labels()).zip(&self.rows);
+        for (index, (cells, row)) in rows.enumerate() {
             let Some(truth) = cells[label].truth else { continue };
             let kind = usize::from(truth != place);
-            counts[kind] += 1;
-            predicted[kind] += usize::from(cells[label].predicted == Some(place));
-            silent += usize::from(kind == 1 && cells[label].predicted.is_none());
-            let probability = self.probabilities[row * self.n_classes + class];
+            positives += usize::from(kind == 0);
+            sums[kind] += row.weight;
+            match cells[label].predicted {
+                Some(category) if category == place => predicted[kind] += row.weight,
+                None if kind == 1 => silent += row.weight,
+                _ => {}
+            }
+            let probability = self.probabilities[index * self.n_classes + class];
             if !probability.is_nan() {
-                ranked.push((probability, kind == 0));
+                ranked.push((probability, kind == 0, row.weight));
             }
         }
-        let [positives, negatives] = counts;
+        let [yes, no] = sums;
         ClassScores {
             category,
             positives,
-            f1: share(2 * predicted[0], predicted[0] + predicted[1] + positives),
+            f1: share(2.0 * predicted[0], predicted[0] + predicted[1] + yes),
             auc: auc(&mut ranked),
-            sensitivity: share(predicted[0], positives),
-            specificity: share(negatives - predicted[1] - silent, negatives),
+            sensitivity: share(predicted[0], yes),
+            specificity: share(no - predicted[1] - silent, no),
         }
     }
 }
 
-fn share(part: usize, all: usize) -> Option<f64> {
-    (all > 0).then(|| part as f64 / all as f64)
+fn share(part: f64, all: f64) -> Option<f64> {
+    (all > 0.0).then(|| part / all)
 }
 
-/// The area under the receiver operating characteristic, by ranks.
-fn auc(ranked: &mut [(f64, bool)]) -> Option<f64> {
+/// The area under the receiver operating characteristic, by ranks. Each row has a probability, whether the class is true,
+/// and a weight.
+fn auc(ranked: &mut [(f64, bool, f64)]) -> Option<f64> {
     ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (mut negatives, mut wins) = (0, 0.0);
+    let ([mut positives, mut negatives], mut wins) = ([0.0; 2], 0.0);
     for tied in ranked.chunk_by(|a, b| a.0 == b.0) {
-        let positive = tied.iter().filter(|(_, is_true)| *is_true).count();
-        let negative = tied.len() - positive;
-        wins += positive as f64 * (negatives as f64 + negative as f64 / 2.0);
+        let sum = |wanted: bool| -> f64 {
+            tied.iter().filter(|(_, is_true, _)| *is_true == wanted).map(|(.., weight)| weight).sum()
+        };
+        let (positive, negative) = (sum(true), sum(false));
+        wins += positive * (negatives + negative / 2.0);
+        positives += positive;
         negatives += negative;
     }
-    let pairs = (ranked.len() - negatives) * negatives;
-    (pairs > 0).then(|| wins / pairs as f64)
+    share(wins, positives * negatives)
 }

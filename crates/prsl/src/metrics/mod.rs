@@ -22,6 +22,9 @@
 //! |mean probability − frequency| of the cell's bin. The score is the mean over classes with known cells. On few rows it
 //! is larger than on many, because frequencies differ from probabilities by chance.
 //!
+//! **Weights.** Rows may have weights ([`Evaluation::add_weighted`]). A row of weight 2 counts as two rows, and one of weight
+//! 0 not at all. Numbers of rows and of known truths are not weighted.
+//!
 //! **Intervals** are bootstrap intervals: quantiles of the scores of resampled rows, shifted so that the mean of these
 //! scores is the score itself. So an interval tells how the score varies between samples of this size.
 //!
@@ -78,6 +81,20 @@ fn check_rows(model: &Model, rows: &BeliefMatrix) -> Result<()> {
 
 fn check_count(what: &'static str, given: usize, wanted: usize) -> Result<()> {
     if given == wanted { Ok(()) } else { Err(Error::RowCount { what, given, wanted }) }
+}
+
+/// Checks the weights of rows: finite numbers of at least 0.
+fn check_weights(n_rows: usize, weights: &[f64]) -> Result<()> {
+    check_count("weights", weights.len(), n_rows)?;
+    match weights.iter().position(|weight| !(*weight >= 0.0 && weight.is_finite())) {
+        None => Ok(()),
+        Some(row) => {
+            let weight = weights[row];
+            let problem =
+                format!("row {} has weight {weight}, expected a finite number of at least 0", row + 1);
+            Err(Error::Examples { problem })
+        }
+    }
 }
 
 /// The log-likelihood of a truth of probability 0: ln 1e-300.
@@ -166,7 +183,7 @@ impl Metric {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Scores {
-    /// The number of rows.
+    /// The number of rows of a weight above 0.
     pub rows: usize,
     /// The number of rows with at least one known truth.
     pub scored_rows: usize,

@@ -12,7 +12,7 @@ pub struct Reliability {
 /// The predictions with probabilities in a range, lower end included; the last bin includes its upper end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReliabilityBin {
-    /// The number of predictions.
+    /// The number of predictions, whatever their weights.
     pub count: usize,
     /// The mean of their probabilities, 0 if there are none.
     pub probability: f64,
@@ -39,15 +39,19 @@ impl Evaluation {
     /// ```
     pub fn reliability(&self, n_bins: usize) -> Reliability {
         let mut bins = vec![ReliabilityBin::default(); n_bins.max(1)];
-        for (_, probability, hit) in (0..self.rows.len()).flat_map(|row| self.forecasts(row)) {
-            let bin = &mut bins[bin(probability, n_bins.max(1))];
-            bin.count += 1;
-            bin.probability += probability;
-            bin.frequency += f64::from(u8::from(hit));
+        let mut sums = vec![0.0; bins.len()];
+        for (index, row) in self.rows.iter().enumerate() {
+            for (_, probability, hit) in self.forecasts(index) {
+                let place = bin(probability, bins.len());
+                sums[place] += row.weight;
+                bins[place].count += 1;
+                bins[place].probability += row.weight * probability;
+                bins[place].frequency += row.weight * f64::from(u8::from(hit));
+            }
         }
-        for bin in bins.iter_mut().filter(|bin| bin.count > 0) {
-            bin.probability /= bin.count as f64;
-            bin.frequency /= bin.count as f64;
+        for (bin, sum) in bins.iter_mut().zip(sums).filter(|(bin, _)| bin.count > 0) {
+            bin.probability /= sum;
+            bin.frequency /= sum;
         }
         Reliability { bins }
     }

@@ -115,6 +115,9 @@ impl<'a> Cursor<'a> {
             Kind::Comment | Kind::End => "the end of the statement".to_owned(),
         };
         let diagnostic = Diagnostic::new(self.span(), format!("expected {what}, found {found}"));
+        if let Some(help) = self.foreign_notation() {
+            return diagnostic.with_help(help);
+        }
         let starts_line = self.tokens.get(self.at).is_some_and(|token| token.starts_line);
         let known: &[&str] = if starts_line { &STATEMENTS } else { &RESERVED };
         match self.kind() {
@@ -129,6 +132,36 @@ impl<'a> Cursor<'a> {
             }
             _ => diagnostic,
         }
+    }
+
+    /// Advice if the current token is written as in another language.
+    fn foreign_notation(&self) -> Option<String> {
+        match self.kind() {
+            Kind::Sign(Sign::Then) => {
+                Some("an implication is written `a -> b`; `=>` is for `expect`".to_owned())
+            }
+            Kind::Sign(Sign::Comma) | Kind::Number(_) => {
+                let decimal = self.decimal_comma();
+                decimal.map(|decimal| format!("numbers have a decimal point: {decimal}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number with a decimal comma at the current token, which is the comma or the digits after it, as it should be
+    /// written.
+    fn decimal_comma(&self) -> Option<String> {
+        let comma = if self.sign() == Some(Sign::Comma) { self.at } else { self.at.checked_sub(1)? };
+        let tokens = self.tokens.get(comma.checked_sub(1)?..comma + 2)?;
+        let [Kind::Number(whole), Kind::Sign(Sign::Comma), Kind::Number(digits)] =
+            [&tokens[0].kind, &tokens[1].kind, &tokens[2].kind]
+        else {
+            return None;
+        };
+        let touches = tokens.windows(2).all(|pair| pair[0].span.end == pair[1].span.start);
+        let is_whole = |number: f64| number.fract() == 0.0 && (0.0..1e15).contains(&number);
+        let width = tokens[2].span.len();
+        (touches && is_whole(*whole) && is_whole(*digits)).then(|| format!("{whole}.{digits:0>width$}"))
     }
 
     /// The same where one of these keywords must follow.
@@ -186,7 +219,11 @@ impl<'a> Cursor<'a> {
             // -0 becomes 0.
             return Ok(number + 0.0);
         }
-        Err(Diagnostic::new(span, format!("{what} is {number}, expected a number from 0 to 1")))
+        self.at -= 1;
+        let help = self.foreign_notation();
+        self.at += 1;
+        let diagnostic = Diagnostic::new(span, format!("{what} is {number}, expected a number from 0 to 1"));
+        Err(Diagnostic { help, ..diagnostic })
     }
 
     /// A number of at least 0.
@@ -225,6 +262,11 @@ impl<'a> Cursor<'a> {
     /// The names of the model.
     pub(crate) fn names(&self) -> &'a Names {
         self.names.expect("labels are read before anything that uses them")
+    }
+
+    /// Whether no label or category has this name.
+    pub(crate) fn is_unknown(&self, name: &str) -> bool {
+        self.names.is_none_or(|names| matches!(names.bare(name), Bare::Unknown))
     }
 
     /// The number of categories of the label of an atom.

@@ -12,24 +12,7 @@ use crate::label::CategoryId;
 
 /// `[GIVEN, ...] => CONDITION`
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
-    let mut given: Vec<Given> = Vec::new();
-    let mut seen = HashSet::new();
-    while !cursor.eat(Sign::Then) {
-        if !given.is_empty() {
-            cursor.expect_sign(Sign::Comma)?;
-        }
-        let start = cursor.span().start;
-        let next = self::given(cursor)?;
-        if !seen.insert(next.label()) {
-            let name = cursor.names().labels()[next.label().index()].name();
-            return Err(Diagnostic::new(
-                start..cursor.last_end(),
-                format!("label {} is given twice", quoted(name)),
-            )
-            .with_help("keep one of the two"));
-        }
-        given.push(next);
-    }
+    let given = all_given(cursor, |cursor| cursor.eat(Sign::Then))?;
     let condition = if cursor.eat_word("mpe") {
         let mut atoms = vec![cursor.plain_atom()?];
         while cursor.eat(Sign::Comma) {
@@ -48,6 +31,34 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
     Ok(Expectation { given, condition })
 }
 
+/// `GIVEN, ...` up to the end of the text.
+pub(super) fn evidence(cursor: &mut Cursor<'_>) -> Parsed<Vec<Given>> {
+    all_given(cursor, |cursor| cursor.is_done())
+}
+
+/// `GIVEN, ...` up to the `end`.
+fn all_given(cursor: &mut Cursor<'_>, end: impl Fn(&mut Cursor<'_>) -> bool) -> Parsed<Vec<Given>> {
+    let mut given: Vec<Given> = Vec::new();
+    let mut seen = HashSet::new();
+    while !end(cursor) {
+        if !given.is_empty() {
+            cursor.expect_sign(Sign::Comma)?;
+        }
+        let start = cursor.span().start;
+        let next = self::given(cursor)?;
+        if !seen.insert(next.label()) {
+            let name = cursor.names().labels()[next.label().index()].name();
+            return Err(Diagnostic::new(
+                start..cursor.last_end(),
+                format!("label {} is given twice", quoted(name)),
+            )
+            .with_help("keep one of the two"));
+        }
+        given.push(next);
+    }
+    Ok(given)
+}
+
 /// The atom that a formula consists of. The negation of an atom is the atom of the other categories, if there are any.
 fn marginal(cursor: &Cursor<'_>, formula: &Formula) -> Option<Atom> {
     match formula.nodes() {
@@ -61,7 +72,7 @@ fn marginal(cursor: &Cursor<'_>, formula: &Formula) -> Option<Atom> {
     }
 }
 
-/// `CATEGORY`, `label=category`, or `label ~ (p1, p2, ...)`
+/// `CATEGORY`, `label=category`, `!LABEL`, or `label ~ (p1, p2, ...)`
 fn given(cursor: &mut Cursor<'_>) -> Parsed<Given> {
     let start = cursor.span().start;
     if cursor.sign_after() == Some(Sign::Tilde) {
@@ -84,7 +95,7 @@ fn given(cursor: &mut Cursor<'_>) -> Parsed<Given> {
             .map_err(|error| Diagnostic::new(span, error.to_string().replacen("prior", "belief", 1)))?;
         return Ok(Given::Belief(label, belief));
     }
-    let atom = cursor.plain_atom()?;
+    let atom = cursor.possibly_negated_atom()?;
     match atom.single() {
         Some(category) => Ok(Given::Observed(atom.label(), category)),
         None => Err(Diagnostic::new(start..cursor.last_end(), "evidence names one category of a label")

@@ -80,11 +80,18 @@ impl<'c, 't> Expression<'c, 't> {
                 "at_least" => self.count(Bound::AtLeast),
                 "at_most" => self.count(Bound::AtMost),
                 "exactly" => self.count(Bound::Exactly),
+                "if" if self.cursor.is_unknown("if") => Err(self.conditional()),
                 _ => self.atom(),
             },
             Kind::Quoted(_) => self.atom(),
             _ => Err(self.cursor.expected("a formula")),
         }
+    }
+
+    /// The error of `if a then b`.
+    fn conditional(&self) -> Diagnostic {
+        Diagnostic::new(self.cursor.span(), "`if` is not a part of the rule language")
+            .with_help("`if a then b` is written `a -> b`")
     }
 
     fn atom(&mut self) -> Parsed<bool> {

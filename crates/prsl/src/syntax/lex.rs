@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::diagnostic::{Diagnostic, quoted};
-use crate::notation::{continues_word, starts_word};
+use crate::notation::{continues_word, number, significant, starts_word};
 
 /// One word, number or sign of a model text.
 #[derive(Clone, Debug, PartialEq)]
@@ -218,6 +218,9 @@ impl Lexer<'_> {
             }
         }
         self.at = end;
+        if bytes.get(end) == Some(&b'%') {
+            return self.percentage(start);
+        }
         let before = self.at;
         self.eat_while(continues_word);
         let text = &self.source[start..self.at];
@@ -243,6 +246,19 @@ impl Lexer<'_> {
                 None
             }
         }
+    }
+
+    /// Reports a percentage, which ends at a percent sign.
+    fn percentage(&mut self, start: usize) -> Option<Kind> {
+        let percent: Option<f64> = self.source[start..self.at].parse().ok();
+        self.at += 1;
+        let message = format!("{} is a percentage", quoted(&self.source[start..self.at]));
+        // Rounding hides the binary fraction of 0.07 * 100.
+        let share = percent.map(|percent| significant(percent / 100.0, 15)).filter(|it| it.is_finite());
+        let help =
+            share.map_or("write a number from 0 to 1".to_owned(), |it| format!("write {}", number(it)));
+        self.errors.push(Diagnostic::new(start..self.at, message).with_help(help));
+        None
     }
 
     fn quoted(&mut self) -> Option<Kind> {

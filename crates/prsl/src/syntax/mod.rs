@@ -12,7 +12,7 @@ pub(crate) mod print;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::error::{Error, Result};
-use crate::expectation::Expectation;
+use crate::expectation::{Expectation, Given};
 use crate::formula::Formula;
 use crate::names::Names;
 use cursor::{Cursor, Parsed};
@@ -31,6 +31,11 @@ pub(crate) fn formula(source: &str, names: &Names) -> Result<Formula> {
 /// Reads a text that is an expectation, without the keyword.
 pub(crate) fn expectation(source: &str, names: &Names) -> Result<Expectation> {
     alone(source, names, expectation::read, Error::Text)
+}
+
+/// Reads a text that is evidence: categories and beliefs, separated by commas.
+pub(crate) fn evidence(source: &str, names: &Names) -> Result<Vec<Given>> {
+    alone(source, names, expectation::evidence, Error::Text)
 }
 
 /// Reads a text that lists the categories of a combination.

@@ -81,12 +81,28 @@ pub(super) fn rule(cursor: &mut Cursor<'_>) -> Parsed<(Rule, Option<Range<usize>
     };
     cursor.expect_sign(Sign::Colon)?;
     let body = if noisy { Body::NoisyOr(inhibitions(cursor)?) } else { Body::Formula(cursor.formula()?) };
-    cursor.finish(if noisy { "`,` or the next line" } else { "an operator or the next line" })?;
+    match noisy {
+        true => cursor.finish("`,` or the next line")?,
+        false => finish_formula(cursor)?,
+    }
     let rule = Rule::new(probability, body).fixed(is_fixed);
     Ok(match name {
         Some((name, span)) => (rule.named(name), Some(span)),
         None => (rule, None),
     })
+}
+
+/// Checks that a formula ends its statement.
+fn finish_formula(cursor: &Cursor<'_>) -> Parsed<()> {
+    let finished = cursor.finish("an operator or the next line");
+    match cursor.sign() {
+        Some(Sign::Comma) => finished.map_err(|error| {
+            error.with_help(
+                "join conditions by `&` and alternatives by `|`: `a, b <- c, d` is `a | b <- c & d`",
+            )
+        }),
+        _ => finished,
+    }
 }
 
 /// `ATOM Q, ...`

@@ -71,6 +71,33 @@ expect standing overhead > 0.6
 }
 
 #[test]
+fn notation_of_other_languages_gets_advice() {
+    let text = "\
+label a
+label b
+label c prior 10%
+label d: x, y prior 0,7, 0,3
+rule 90%: a -> b
+rule 0.07%: a -> b
+rule 0,7: a -> b
+rule 0,07 named: a -> b
+rule 0.9: a => b
+rule 0.9: if a then b
+rule 0.9: if a and b then c
+rule 0.9: b <- a, c
+rule 0.9: a, b <- c
+noisy_or 0.9: a 0,07, b 0,2
+typical 3,5: a, b
+expect a => b > 60%
+expect a => b > 0,6
+expect a => b => c > 0.5
+";
+    insta::assert_snapshot!(diagnostics(text).render("stumbled.prsl"));
+    // These are names, if a label has them.
+    assert!(Model::parse("label if\nlabel then\nrule 0.9: if -> then\n").is_ok());
+}
+
+#[test]
 fn depth_is_limited_without_recursion() {
     let deep = |n: usize| format!("{LABELS}rule 1: {}alarm{}", "(".repeat(n), ")".repeat(n));
     assert!(Model::parse(&deep(256)).is_ok());

@@ -6,6 +6,7 @@ mod errors;
 mod evaluations;
 mod examples;
 mod labels;
+mod weights;
 
 use prsl::infer::{Enumeration, RankedAssignments};
 use prsl::metrics::{Evaluation, Predictions};
