@@ -219,11 +219,11 @@ class Model:
         """
         if isinstance(beliefs, dict) and beliefs and all(np.ndim(values) == 0 for values in beliefs.values()):
             beliefs = {label: [value] for label, value in beliefs.items()}
-        found = rows(self._core, beliefs, normalize=normalize)
+        found = rows(self._core, beliefs, normalize=normalize, raw=True)
         if not -len(found) <= row < len(found):
             raise ArgumentError(f"there is no row {row} among {len(found)}")
-        [(json, text)] = _prsl.explain(self._core, found.select([row % len(found)]), engine, of_threads(threads))
-        return Explanation(json, text)
+        [texts] = _prsl.explain(self._core, found.select([row % len(found)]), engine, of_threads(threads))
+        return Explanation(*texts)
 
     def evaluate(self, beliefs: Any, truths: Any, *, normalize: bool = False, n_bins: int = 10) -> dict[str, Any]:
         """All scores of `prsl evaluate` for rows with known truths.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import multiprocessing
 import os
 import pickle
@@ -397,7 +396,7 @@ def test_frames_and_pages_of_many_rows_took_seconds() -> None:
     began = time.perf_counter()
     assert len(posterior.to_pandas()) == 5000 and time.perf_counter() - began < 2.0
     page = model.explain({name: values[:1] for name, values in beliefs.items()})._repr_html_()
-    assert "and 30 more" in page
+    assert "60 labels did not move" in page and len(page) < 5000
 
 
 def test_frames_dropped_samples_and_all_but_the_first_assignment(warehouse: str) -> None:
@@ -753,11 +752,3 @@ def test_a_model_needed_rows_to_become_an_estimator(equal_labels: Arrays) -> Non
     stacker = RuleStacker.from_model(mixed)
     assert [classes.tolist() for classes in stacker.classes_] == [["big", "small"], [9, 10]]
     assert stacker.predict([np.array([[0.9, 0.1]]), np.array([[0.2, 0.8]])]).tolist() == [["big", 10]]
-
-
-def test_progress_is_logged(equal_labels: Arrays, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    with caplog.at_level(logging.DEBUG, logger="prsl"):
-        RuleStacker(random_state=0).fit(*equal_labels)
-    assert any("passes" in message for message in caplog.messages)
-    assert "learned" in caplog.messages[-1] and "600 rows" in caplog.messages[-1]
-    assert capsys.readouterr().err == ""
