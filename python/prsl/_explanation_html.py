@@ -83,7 +83,7 @@ def _labels(explanation: Explanation) -> str:
     shown = [label for label in labels if id(label) not in hidden]
     has_given = any(_is_calibrated(label) for label in shown)
     lines = [line for label in shown for line in _lines(label, has_given)]
-    head = ["label", "category", *(["as given", "calibrated"] if has_given else ["belief"]), "posterior", ""]
+    head = ["label", "category", *(["as given", "calibrated"] if has_given else ["belief"]), "posterior (mark: before the rules)", ""]
     notes = []
     if moving[most:]:
         largest = _change(moving[most])
@@ -155,7 +155,7 @@ def _rules(explanation: Explanation) -> str:
     typical = explanation.typical
     if typical is not None:
         statement = f"{_counted(typical['n'], 'typical combination')}, all together"
-        lines.append((typical["largest_change"] or 0.0, ["", statement, _moves(typical["influences"])]))
+        lines.append((typical["largest_change"] or 0.0, ["", statement + _moves(typical["influences"])]))
         lines.sort(key=lambda line: -line[0])
     if not lines and not explanation.rules:
         return '<p class="faint">There are no rules.</p>'
@@ -167,7 +167,7 @@ def _rules(explanation: Explanation) -> str:
     n_still = len(ranked) - len(moving)
     if n_still:
         notes.append(f"{_counted(n_still, 'rule')} moved nothing")
-    found = table(["", "rule, the most influential first", "moved"], [line for _, line in lines]) if lines else ""
+    found = table(["", "rules, the most influential first"], [line for _, line in lines]) if lines else ""
     return found + "".join(f'<p class="faint">{note}</p>' for note in notes)
 
 
@@ -180,12 +180,12 @@ def _statement(rule: Part) -> str:
 def _rule(rule: Part) -> list[str]:
     agreement = probability(rule["agreement"])
     if rule["conflict"]:
-        note = f'<br><b class="conflict">conflict</b>: everything else says otherwise (agrees {agreement})'
+        note = f' <b class="conflict">conflict</b>: everything else says otherwise (agrees {agreement})'
     elif rule["body_probability"] is None:
-        note = '<br><span class="faint">a probability of 0.5 says nothing</span>'
+        note = ' <span class="faint">a probability of 0.5 says nothing</span>'
     else:
-        note = f' <span class="faint">(agrees {agreement})</span>'
-    return [str(rule["number"]), _statement(rule) + note, _moves(rule["influences"])]
+        note = f' <span class="faint nowrap">(agrees {agreement})</span>'
+    return [str(rule["number"]), _statement(rule) + note + _moves(rule["influences"])]
 
 
 def _moves(influences: list[Part]) -> str:
@@ -201,12 +201,13 @@ def _moves(influences: list[Part]) -> str:
     lines = []
     for _, influence, change in changes[:_MAX_INFLUENCES]:
         atom = f"{escape(influence['label'])}={escape(change['category'])}"
-        indirectly = "" if influence["mentioned"] else ' <span class="faint">by way of other rules</span>'
+        indirectly = "" if influence["mentioned"] else ' <span class="faint">(by way of other rules)</span>'
         contrast = f"{probability(change['with'])} instead of {probability(change['without'])}"
-        lines.append(f"<div>{atom}: {contrast}{indirectly}</div>")
+        lines.append(f'<span class="nowrap">{atom}: {contrast}{indirectly}</span>')
     if len(changes) > _MAX_INFLUENCES:
-        lines.append(f'<div class="faint">and {_counted(len(changes) - _MAX_INFLUENCES, "more label")}</div>')
-    return "".join(lines) or '<span class="faint">nothing</span>'
+        more = _counted(len(changes) - _MAX_INFLUENCES, "more label")
+        lines.append(f'<span class="faint nowrap">and {more}</span>')
+    return f'<div class="moves">moved {"; ".join(lines) or "nothing"}</div>'
 
 
 def _impossible(explanation: Explanation) -> str:

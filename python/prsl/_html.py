@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 _STYLE = """<style>
 .prsl{font:13px/1.5 system-ui,sans-serif;max-width:100em;color:inherit}
 .prsl p{margin:.3em 0}
-.prsl table{border-collapse:collapse;margin:.4em 0}
-.prsl td,.prsl th{padding:.15em .8em .15em 0;text-align:left!important;vertical-align:middle;border:0;background:none}
-.prsl th{font-weight:600;opacity:.65;border-bottom:1px solid #8886}
+.prsl table{border-collapse:collapse;margin:.4em 0;font:inherit;color:inherit}
+.prsl td,.prsl th{padding:.15em .8em .15em 0;text-align:left!important;vertical-align:top;border:0;background:none}
+.prsl th{font-weight:600;white-space:nowrap;opacity:.65;border-bottom:1px solid #8886}
 .prsl code{font:12px/1.4 ui-monospace,monospace;background:none;color:inherit}
 .prsl .bar{display:inline-block;position:relative;width:7em;height:.65em;background:#8883;border-radius:.2em;margin-right:.5em}
 .prsl .bar b{position:absolute;top:-.15em;width:2px;height:.95em;background:currentColor;opacity:.7}
@@ -22,9 +22,10 @@ _STYLE = """<style>
 .prsl .bar i.down{background:#d8683b}
 .prsl .nowrap{white-space:nowrap}
 .prsl .faint{opacity:.6}
+.prsl .moves{padding-left:1em}
 .prsl .conflict{color:#d8683b}
 .prsl .beside{display:flex;flex-wrap:wrap;gap:0 2.5em;align-items:flex-start}
-.prsl .beside>div{flex:1 1 30em;min-width:0}
+.prsl .beside>div{flex:1 1 34em;min-width:0}
 </style>"""
 
 #: Maximum length of a list.
