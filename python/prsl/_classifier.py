@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ._beliefs import index_of
-from ._columns import Codes, as_columns
+from ._columns import Codes, as_columns, check_targets
 from ._explanation import Explanation
 from ._jobs import of_jobs
 from ._labeled import Labeled, beliefs_of, classes_of, fit_params, indexable, weight_name
@@ -28,7 +28,7 @@ from ._posterior import Posterior
 from ._progress import Reporter
 from ._stacker import RuleStacker
 from ._stacker_learning import row_weights
-from .errors import ArgumentError, ExamplesError, PrslError, PrslWarning
+from .errors import ArgumentError, ExamplesError, PrslWarning
 
 Numbers = npt.NDArray[np.float64]
 
@@ -67,6 +67,10 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
     decision : "auto", "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
         "auto" is "joint" if the model has hard rules, otherwise "marginal"; see :class:`RuleStacker`.
+    threshold : float or dict, optional
+        Probability of the second class from which `predict` takes it, 0.5 by default; see :class:`RuleStacker`.
+        Calibration undoes `class_weight="balanced"` of the classifiers, because probabilities are to be true
+        frequencies. Use a threshold below 0.5 to find more of a rare class.
     stacker : RuleStacker or None
         All other settings of learning, such as `parsimony`. Its own `rules`, `n_rules`, `calibration` and `decision` apply
         if those above have their defaults. A grid search reaches them as `stacker__parsimony`.
@@ -99,6 +103,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         labels: list[str] | None = None,
         combine: str = "pool",
         decision: str = "auto",
+        threshold: float | dict[str, float] | None = None,
         stacker: RuleStacker | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -113,6 +118,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         self.labels = labels
         self.combine = combine
         self.decision = decision
+        self.threshold = threshold
         self.stacker = stacker
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -133,7 +139,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         X = indexable(X)
         validate_data(self, X, skip_check_array=True)
         columns, names, single = as_columns(y)
-        _refuse_infinities(columns)
+        check_targets(columns)
         check_consistent_length(X, columns)
         routed = self._routed_params(sample_weight, groups, params)
         weights = row_weights(sample_weight, len(columns))
@@ -421,6 +427,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
             n_rules=stacker.n_rules if self.n_rules == "auto" else self.n_rules,
             calibration=stacker.calibration if self.calibration == "default" else self.calibration,
             decision=stacker.decision if self.decision == "auto" else self.decision,
+            threshold=stacker.threshold if self.threshold is None else self.threshold,
             random_state=seed,
             n_jobs=self.n_jobs,
             callbacks=stacker.callbacks if self.callbacks is None else self.callbacks,
@@ -487,10 +494,3 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         tags.input_tags.categorical = bool(inner) and all(own.categorical for own in inner)
         tags.input_tags.string = bool(inner) and all(own.string for own in inner)
         return tags
-
-
-def _refuse_infinities(columns: npt.NDArray[Any]) -> None:
-    if columns.dtype.kind == "f" and np.isinf(columns).any():
-        raise ArgumentError("Input y contains infinity or a value too large")
-    if len(columns) == 0:
-        raise PrslError("Found array with 0 sample(s) while a minimum of 1 is required")

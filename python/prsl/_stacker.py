@@ -12,7 +12,7 @@ from ._columns import as_columns
 from ._labels import Binding, Target, base_model, label_names
 from ._model import Model
 from ._stacker_answers import StackerAnswers
-from ._stacker_learning import REMOVED, StackerLearning, row_weights
+from ._stacker_learning import StackerLearning, refuses_removed, row_weights
 from .errors import ArgumentError
 
 
@@ -58,6 +58,10 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
     decision : "auto", "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
         The former may violate hard rules. So "auto" is "joint" if the model has hard rules, otherwise "marginal".
+    threshold : float or dict, optional
+        Probability of the second class from which `predict` takes it, for labels of two classes; 0.5 by default, or a
+        dictionary by label. It makes up for `class_weight="balanced"` of a classifier, which calibration undoes. With a
+        threshold, "auto" is the decision "marginal", and "joint" is refused.
     max_seconds : float, optional
         Learning stops after this time, with the best model so far. So does the first Ctrl-C, with a warning; a second
         one raises `KeyboardInterrupt`.
@@ -115,6 +119,7 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
     True
     """
 
+    @refuses_removed
     def __init__(
         self,
         labels: list[str] | None = None,
@@ -127,6 +132,7 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
         calibration: str = "default",
         learn_probabilities: bool = False,
         decision: str = "auto",
+        threshold: float | dict[str, float] | None = None,
         max_seconds: float | None = None,
         memory: int | None = None,
         validation_fraction: float | None = None,
@@ -150,12 +156,7 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
         n_jobs: int | None = None,
         callbacks: Any = None,
         verbose: int = 0,
-        **removed: Any,
     ) -> None:
-        for name in removed:
-            if name in REMOVED:
-                raise ArgumentError(f"the setting `{name}` {REMOVED[name]}")
-            raise TypeError(f"RuleStacker() got an unexpected keyword argument {name!r}")
         self.labels = labels
         self.rules = rules
         self.n_rules = n_rules
@@ -165,6 +166,7 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
         self.calibration = calibration
         self.learn_probabilities = learn_probabilities
         self.decision = decision
+        self.threshold = threshold
         self.max_seconds = max_seconds
         self.memory = memory
         self.validation_fraction = validation_fraction
@@ -195,6 +197,8 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
         `validation` has further rows (beliefs, truths), whose log-likelihood is `learned_.validation`. With
         `recipe="paper"` they replace the random validation set.
         """
+        if y is None:
+            raise ArgumentError("This RuleStacker estimator requires y to be passed, but the target y is None")
         columns, names, self._single = as_columns(y)
         self._check_decision()
         weights = row_weights(sample_weight, len(columns))

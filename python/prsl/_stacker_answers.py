@@ -28,6 +28,7 @@ class StackerAnswers(StackerInput):
     """The methods of a stacker that need its model."""
 
     decision: str
+    threshold: float | dict[str, float] | None
     n_jobs: int | None
     model_: Model
     _single: bool
@@ -46,7 +47,8 @@ class StackerAnswers(StackerInput):
             return self.predict_mpe(X)
         marginals = self._marginals(X, warn=False)
         probabilities = [self._of_classes(values, j) for j, values in enumerate(marginals)]
-        return self._decided(X, np.column_stack([_argmax(values) for values in probabilities]))
+        codes = [_argmax(values, threshold) for values, threshold in zip(probabilities, self._thresholds(), strict=True)]
+        return self._decided(X, np.column_stack(codes))
 
     def predict_status(self, X: Any) -> npt.NDArray[np.str_]:
         """The status of each row, such as `ok` or `impossible`; see :attr:`Posterior.status`. If it is `impossible` or
@@ -107,12 +109,28 @@ class StackerAnswers(StackerInput):
     def _check_decision(self) -> None:
         if self.decision not in ("auto", "marginal", "joint"):
             raise ArgumentError(f"unknown decision `{self.decision}`, expected `auto`, `marginal` or `joint`")
+        if self.threshold is not None and self.decision == "joint":
+            raise ArgumentError("a threshold decides each label by itself; use decision `marginal` or `auto`")
+        given = self.threshold if isinstance(self.threshold, dict) else {"threshold": self.threshold}
+        for name, value in given.items():
+            if value is not None and not 0.0 <= value <= 1.0:
+                raise ArgumentError(f"threshold is {value} for `{name}`, expected a probability from 0 to 1")
+
+    def _thresholds(self) -> list[float | None]:
+        """For each target the threshold of its second class; `None` where the most probable class is taken."""
+        if not isinstance(self.threshold, dict):
+            return [self.threshold if len(target.classes) == 2 else None for target in self._targets]
+        two = [target.name for target in self._targets if len(target.classes) == 2]
+        unknown = [name for name in self.threshold if name not in two]
+        if unknown:
+            raise ArgumentError(f"threshold of `{unknown[0]}`, expected labels of two classes: {', '.join(two)}")
+        return [self.threshold.get(target.name) for target in self._targets]
 
     def _is_joint(self) -> bool:
         """Whether `predict` returns the most probable assignment."""
         self._check_decision()
         if self.decision == "auto":
-            return any(rule.probability in (0.0, 1.0) for rule in self.model_.rules)
+            return self.threshold is None and any(rule.probability in (0.0, 1.0) for rule in self.model_.rules)
         return self.decision == "joint"
 
     def _marginals(self, X: Any, warn: bool = True) -> list[Numbers]:
@@ -180,9 +198,9 @@ def _listed(rows: Codes) -> str:
     return f"row {shown}" if len(rows) == 1 else f"rows {shown}{', ...' * (len(rows) > _NAMED_ROWS)}"
 
 
-def _argmax(values: Numbers) -> Codes:
-    """The most probable class, -1 for an impossible row."""
+def _argmax(values: Numbers, threshold: float | None = None) -> Codes:
+    """The most probable class, or the second one from a threshold on; -1 for an impossible row."""
     found = np.full(len(values), -1, dtype=np.int64)
     possible = ~np.isnan(values).any(axis=1)
-    found[possible] = values[possible].argmax(axis=1)
+    found[possible] = values[possible].argmax(axis=1) if threshold is None else values[possible, 1] >= threshold
     return found

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from . import _prsl
 from ._beliefs import as_beliefs, as_numbers, is_named, rows
@@ -37,6 +38,8 @@ class StackerInput:
         """Beliefs in the order of classes as beliefs in the order of categories."""
         if isinstance(X, _prsl.Rows):
             return X
+        if issparse(X):
+            raise TypeError("sparse arrays of beliefs are not supported; pass `X.toarray()`")
         if not is_named(X):
             X = self._by_label(X, model)
         return rows(model._core, X, normalize=self.normalize, raw=raw)
@@ -59,6 +62,8 @@ class StackerInput:
         """One array with the columns of all labels side by side."""
         if X.ndim != 2:
             raise LengthError(f"X has {X.ndim} dimensions, expected 2. Reshape your data: a row for each instance")
+        if X.shape[1] == 0:
+            raise LengthError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         widths = [len(target.classes) for target in self._targets]
         if X.shape[1] == len(widths) and all(width <= 2 for width in widths):
             return [X[:, j] for j in range(len(widths))]
@@ -94,6 +99,8 @@ def n_columns(X: Any) -> int:
         return len(X.columns)
     if hasattr(X, "shape") and len(X.shape) == 2:
         return int(X.shape[1])
+    if hasattr(X, "__array__"):
+        return int(np.asarray(X).shape[1])
     if isinstance(X, dict):
         X = list(X.values())
     if not isinstance(X, (list, tuple)):

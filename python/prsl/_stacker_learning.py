@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ParamSpec
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from ._stacker_input import StackerInput, n_columns
 from .errors import ArgumentError, ExamplesError, PrslWarning
 
 Numbers = npt.NDArray[np.float64]
+_Settings = ParamSpec("_Settings")
 
 #: Settings of the recipe "paper".
 _PAPER = (
@@ -42,13 +45,26 @@ _PAPER = (
 )
 
 #: Removed settings, and their replacements.
-REMOVED = {
+_REMOVED = {
     "width": "was removed with the recipe `thin`; use `parsimony` or `n_rules` to limit the rules",
     "wide": "was removed with the recipe `thin`; use `parsimony` or `n_rules` to limit the rules",
     "relearn": "was removed with the recipe `thin`; use `learn_probabilities=True` to learn the probabilities of given rules",
     "lambda_": "was renamed; use `lam`",
     "patience": "was renamed; use `n_iter_no_change`",
 }
+
+
+def refuses_removed(initialize: Callable[_Settings, None]) -> Callable[_Settings, None]:
+    """Names the replacement of a removed setting. The signature is unchanged, because scikit-learn reads settings from it."""
+
+    @functools.wraps(initialize)
+    def wrapped(*args: _Settings.args, **settings: _Settings.kwargs) -> None:
+        for name in settings:
+            if name in _REMOVED:
+                raise ArgumentError(f"the setting `{name}` {_REMOVED[name]}")
+        initialize(*args, **settings)
+
+    return wrapped
 
 
 class StackerLearning(StackerInput):

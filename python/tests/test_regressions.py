@@ -586,6 +586,46 @@ def test_predictions_violated_hard_rules() -> None:
         plain(decision="vote").fit(yes, y)
 
 
+def test_balanced_classes_were_undone_by_calibration() -> None:
+    rng = np.random.default_rng(6)
+    y = (rng.random((600, 2)) < 0.1).astype(int)
+    X = y @ np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]]) + rng.normal(size=(600, 3))
+    base = LogisticRegression(class_weight="balanced")
+    found = [fast(estimator=base, threshold=threshold).fit(X, y).predict(X).mean() for threshold in (None, 0.5, 0.1)]
+    assert found[0] == found[1] < 0.08 < found[2]
+    by_label = fast(estimator=base, threshold={"y1": 0.1}).fit(X, y)
+    proba = by_label.predict_proba(X)
+    expected = np.column_stack([proba[0][:, 1] > 0.5, proba[1][:, 1] >= 0.1])
+    np.testing.assert_array_equal(by_label.predict(X), expected)
+    hard = fast(estimator=base, threshold=0.1, rules="rule 1: y0 -> y1").fit(X, np.maximum(y, y[:, :1] * [0, 1]))
+    np.testing.assert_array_equal(hard.predict(X)[:, 1], hard.predict_proba(X)[1][:, 1] >= 0.1)
+    for settings, message in (
+        ({"threshold": 0.2, "decision": "joint"}, "decides each label by itself"),
+        ({"threshold": 1.5}, "threshold is 1.5"),
+        ({"threshold": {"y9": 0.2}}, "threshold of `y9`, expected labels of two classes: y0, y1"),
+    ):
+        with pytest.raises(errors.ArgumentError, match=message):
+            fast(**settings).fit(X, y).predict(X)
+
+
+def test_settings_of_the_stacker_were_overridden(rows: Arrays) -> None:
+    X, y = rows
+    stacker = RuleStacker(n_rules=0, calibration="none", decision="joint", parsimony=1.0)
+    fitted = RuleStackingClassifier(LogisticRegression(), stacker=stacker, cv=3, random_state=0).fit(X, y).stacker_
+    assert (fitted.n_rules, fitted.calibration, fitted.decision, fitted.parsimony) == (0, "none", "joint", 1.0)
+    own = fast(n_rules=2, calibration="platt", stacker=stacker).fit(X, y).stacker_
+    assert (own.n_rules, own.calibration) == (2, "platt")
+    assert "stacker__parsimony" in fast(stacker=stacker).get_params()
+
+
+def test_groups_were_ignored_if_cv_is_a_number(rows: Arrays) -> None:
+    X, y = rows
+    groups = np.arange(len(X)) // 10
+    by_number = fast(cv=3).fit(X, y, groups=groups)
+    by_group = fast(cv=GroupKFold(3)).fit(X, y, groups=groups)
+    np.testing.assert_allclose(np.stack(by_number.predict_proba(X)), np.stack(by_group.predict_proba(X)), atol=1e-8)
+
+
 # Features
 
 
