@@ -356,6 +356,14 @@ def test_a_dictionary_of_rules_became_hard_rules(equal_labels: Arrays, rows: Arr
     assert both.model_.rules[0].text == "y0 -> y1"
 
 
+def test_classes_stored_as_floats_had_names_with_a_decimal_point(rows: Arrays) -> None:
+    X, y = rows
+    y = np.column_stack([y.sum(axis=1), y[:, 0]]).astype(float)
+    classifier = fast(rules='rule 0.9: y0="2" -> y1').fit(X, y)
+    assert classifier.model_.labels[0].categories == ["0", "1", "2", "3"]
+    assert classifier.classes_[0].dtype == float and set(classifier.predict(X)[:, 0]) <= {0.0, 1.0, 2.0, 3.0}
+
+
 class Unfittable(ClassifierMixin, BaseEstimator):
     """A classifier whose `fit` is not reached."""
 
