@@ -104,8 +104,11 @@ class Stacked:
         self.stacked = RuleStackingClassifier(base_classifier(), rules, labels=labels, random_state=0, **settings)
 
     @property
-    def has_hard_rules(self) -> bool:
-        return any(rule.probability in (0.0, 1.0) for rule in self.stacked.model_.rules)
+    def has_soft_rules(self) -> bool:
+        """Whether the model has rules or combinations, and none is hard: joint and marginal predictions may differ."""
+        model = self.stacked.model_
+        has_hard = any(rule.probability in (0.0, 1.0) for rule in model.rules)
+        return not has_hard and self.stacked.n_rules != 0
 
     def fit(self, X: Numbers, y: Truths) -> Self:
         self.stacked.fit(X, np.where(y >= 0, y, np.nan))
