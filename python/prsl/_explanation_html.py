@@ -83,7 +83,7 @@ def _labels(explanation: Explanation) -> str:
     shown = [label for label in labels if id(label) not in hidden]
     has_given = any(_is_calibrated(label) for label in shown)
     lines = [line for label in shown for line in _lines(label, has_given)]
-    head = ["label", "category", *(["as given", "calibrated"] if has_given else ["belief"]), "posterior (mark: before the rules)", ""]
+    head = ["label", "category", *(["as given", "calibrated"] if has_given else ["belief"]), "posterior (mark: before)", ""]
     notes = []
     if moving[most:]:
         largest = _change(moving[most])
