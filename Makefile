@@ -66,7 +66,7 @@ bench-python:
 	bash python/venv release
 	target/python-venv/bin/python bench/python/throughput.py $$(target/release/throughput)
 
-## Multi-label methods on six problems, about ten minutes of one core; writes docs/problems.md.
+## Multi-label methods on six problems, about a minute after the build; writes docs/problems.md.
 problems:
 	bash python/venv release
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 target/python-venv/bin/python bench/python/problems.py
