@@ -232,11 +232,13 @@ def misfit(problem: Problem) -> str:
 
 def machine() -> str:
     """The processor, the number of cores, and the versions."""
-    info = pathlib.Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
     import sklearn
 
-    return f"{names[0] if names else platform.processor() or 'unknown processor'}, Python {platform.python_version()}, scikit-learn {sklearn.__version__}, prsl {prsl.__version__}"
+    info = pathlib.Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.processor() or "unknown processor"
+    return f"{processor}, Python {platform.python_version()}, scikit-learn {sklearn.__version__}, prsl {prsl.__version__}"
 
 
 def commit() -> str:
