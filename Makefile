@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python problems benchmark notebooks peers study doc fuzz clean
 
 all: test
 
@@ -18,12 +18,16 @@ test-rust:
 test-python:
 	bash python/run-tests
 
+## The same with the oldest supported scikit-learn, 1.6; `make test` uses the newest.
+test-python-oldest:
+	bash python/run-tests-oldest
+
 ## Compares pyAgrum and ProbLog on exported models, in a separate virtual environment.
 test-oracles:
 	bash tests/oracles/run
 
 ## The same with tests that take minutes, and ten minutes of fuzzing per target.
-test-all: test test-long test-extremes fuzz
+test-all: test test-python-oldest test-long test-extremes fuzz
 
 test-long:
 	PRSL_SIMULATIONS=8 cargo test --release -p prsl --test learn -- simulated
@@ -61,6 +65,11 @@ bench-python:
 	cargo build --release -p prsl-bench --bin throughput
 	bash python/venv release
 	target/python-venv/bin/python bench/python/throughput.py $$(target/release/throughput)
+
+## Multi-label methods on six problems, about a minute after the build; writes docs/problems.md.
+problems:
+	bash python/venv release
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 target/python-venv/bin/python bench/python/problems.py
 
 ## The paper's benchmark, about an hour: target/benchmark/report.html (docs/benchmark.md). `BENCHMARK=--quick` is faster.
 benchmark:

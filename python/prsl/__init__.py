@@ -19,7 +19,7 @@ Public names:
 * :class:`Model`, its :class:`Posterior` and :class:`Explanation`, and :class:`LearnedNote` of its rules
 * :class:`Counterfactuals` (what would change an answer) and :class:`InformationGains` (what to ask next)
 * :class:`RuleStacker` (beliefs in) and :class:`RuleStackingClassifier` (features in), two scikit-learn estimators
-* :class:`Learned`, the result of learning, with its :class:`Addition` steps
+* :class:`Learned`, the result of learning, with its :class:`Addition` steps, and the :class:`Progress` of a fit
 * :mod:`prsl.metrics`, :mod:`prsl.displays`, :mod:`prsl.data`, :mod:`prsl.rules`, :mod:`prsl.errors`
 """
 
@@ -30,6 +30,7 @@ from ._explanation import Explanation
 from ._learned import Addition, Learned
 from ._model import Model, ModelBuilder
 from ._posterior import Posterior
+from ._progress import Progress
 from ._prsl import Combination, Finding, Label, Rule, __version__
 from ._stacker import RuleStacker
 from .errors import PrslError, PrslWarning
@@ -48,6 +49,7 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "Posterior",
+    "Progress",
     "PrslError",
     "PrslWarning",
     "Rule",

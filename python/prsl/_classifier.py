@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
-from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import (
-    _check_method_params,
-    check_consistent_length,
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ._beliefs import index_of
-from ._columns import Codes, as_columns
+from ._columns import Codes, as_columns, check_targets
 from ._explanation import Explanation
 from ._jobs import of_jobs
+from ._labeled import Labeled, beliefs_of, classes_of, fit_params, indexable, weight_name
 from ._labels import Target, base_model, label_names, rule_lines
 from ._model import Model
+from ._out_of_fold import Splitting, fit_out_of_fold
+from ._pool import has_belief, pool_weights, pooled
 from ._posterior import Posterior
-from ._stacker import RuleStacker, _weights
-from .errors import ArgumentError, ExamplesError, PrslError, PrslWarning
+from ._progress import Reporter
+from ._stacker import RuleStacker
+from ._stacker_learning import row_weights
+from .errors import ArgumentError, ExamplesError, PrslWarning
 
 Numbers = npt.NDArray[np.float64]
-
-_LOG = logging.getLogger("prsl")
-
-#: Lower bound on beliefs before their logarithms are pooled.
-_SMALLEST = 1e-4
 
 
 class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseComposition):
@@ -78,10 +67,20 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
     decision : "auto", "marginal" or "joint"
         Whether `predict` takes the most probable class of each label, or the most probable assignment of all labels.
         "auto" is "joint" if the model has hard rules, otherwise "marginal"; see :class:`RuleStacker`.
+    threshold : float or dict, optional
+        Probability of the second class from which `predict` takes it, 0.5 by default; see :class:`RuleStacker`.
+        Calibration undoes `class_weight="balanced"` of the classifiers, because probabilities are to be true
+        frequencies. Use a threshold below 0.5 to find more of a rare class.
     stacker : RuleStacker or None
-        All other settings of learning, such as `parsimony`; those above take precedence.
-    random_state, n_jobs, verbose
+        All other settings of learning, such as `parsimony`. Its own `rules`, `n_rules`, `calibration` and `decision` apply
+        if those above have their defaults. A grid search reaches them as `stacker__parsimony`.
+    random_state, n_jobs
         As in scikit-learn.
+    callbacks : function or list of functions, optional
+        Called with a :class:`Progress` after the classifiers of each label are fitted, then as in :class:`RuleStacker`.
+        They can end the learning of rules, but not the fitting of classifiers.
+    verbose : int
+        Whether progress is shown.
 
     Examples
     --------
@@ -104,9 +103,11 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         labels: list[str] | None = None,
         combine: str = "pool",
         decision: str = "auto",
+        threshold: float | dict[str, float] | None = None,
         stacker: RuleStacker | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
+        callbacks: Any = None,
         verbose: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -117,36 +118,39 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         self.labels = labels
         self.combine = combine
         self.decision = decision
+        self.threshold = threshold
         self.stacker = stacker
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.callbacks = callbacks
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **params: Any) -> Self:
         """Fits classifiers, calibration and rules.
 
-        `groups` are for a splitter such as `GroupKFold`. `params` are for the classifiers, and need scikit-learn's
-        metadata routing.
+        Rows of the same of `groups` stay together in cross-validation, if `cv` is a number or a splitter such as
+        `GroupKFold`. `params` are for the classifiers, and need scikit-learn's metadata routing.
         """
         if y is None:
             raise ArgumentError("This RuleStackingClassifier estimator requires y to be passed, but the target y is None")
         if self.combine not in ("pool", "labels"):
             raise ArgumentError(f"unknown combine `{self.combine}`, expected `pool` or `labels`")
         of_jobs(self.n_jobs)
-        X = _indexable(X)
+        X = indexable(X)
         validate_data(self, X, skip_check_array=True)
         columns, names, single = as_columns(y)
-        _refuse_infinities(columns)
+        check_targets(columns)
         check_consistent_length(X, columns)
         routed = self._routed_params(sample_weight, groups, params)
-        weights = _weights(sample_weight, len(columns))
+        weights = row_weights(sample_weight, len(columns))
         kept = np.arange(len(columns)) if weights is None else np.flatnonzero(weights)
         self._single = single
         names = label_names(self.labels, names, single, columns.shape[1])
         self._targets = [Target.of(name, columns[kept, j], of_several=not single) for j, name in enumerate(names)]
         if self._is_prefit():
             self.estimators_ = self._prefit()
-            self._targets = [target.extended(known) for target, known in zip(self._targets, self._known(), strict=True)]
+            known_classes = classes_of(self.estimators_, len(self._targets))
+            self._targets = [own.extended(known) for own, known in zip(self._targets, known_classes, strict=True)]
         self.classes_ = self._targets[0].classes if single else [target.classes for target in self._targets]
         random = check_random_state(self.random_state)
         prototypes = [] if self._is_prefit() else self._estimators(random)
@@ -157,12 +161,22 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         for j, target in enumerate(self._targets):
             codes[kept, j] = target.codes(columns[kept, j])
         if self._is_prefit():
-            beliefs = self._beliefs(X)
+            beliefs = beliefs_of(self.estimators_, self._targets, X)
         else:
             self._warn_of_weights(prototypes, weights)
-            given = [] if weights is None else [weights]
-            splits = self._given_splits(X, groups)
-            self.estimators_, beliefs = self._fit_estimators(X, codes, prototypes, given, routed, splits, groups, random)
+            reporter = Reporter(self.callbacks, self.verbose)
+            try:
+                self.estimators_, beliefs = fit_out_of_fold(
+                    X,
+                    codes,
+                    self._targets,
+                    self._with_params(prototypes, weights, routed),
+                    weights,
+                    Splitting(self.cv, groups, random),
+                    reporter.label,
+                )
+            finally:
+                reporter.close()
         self._fit_stacker(beliefs, columns, codes, weights, kept)
         self.model_: Model = self.stacker_.model_
         self.n_iter_ = self.stacker_.n_iter_
@@ -177,7 +191,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         kept: Codes,
     ) -> None:
         """Fits pools, calibration and rules to the kept rows that have a belief."""
-        of_classifiers = [_has_belief(own) for of_label in beliefs for own in of_label]
+        of_classifiers = [has_belief(own) for of_label in beliefs for own in of_label]
         rows = kept[np.logical_or.reduce(of_classifiers)[kept]]
         if len(rows) == 0:
             raise ExamplesError("the splits of `cv` predict no row with a known truth")
@@ -215,7 +229,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
 
     def beliefs(self, X: Any) -> Any:
         """The pooled beliefs of the classifiers, before calibration and rules: (n, M), or a list of such arrays."""
-        beliefs = self._pooled(self._beliefs(self._checked(X)))
+        beliefs = self._pooled(self._beliefs(X))
         return beliefs[0][0] if self._single else [of_label[0] for of_label in beliefs]
 
     def predict_proba(self, X: Any) -> Any:
@@ -328,94 +342,25 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         routed = process_routing(self, "fit", **given)
         return [dict(routed[name].fit) for name, _ in self._named()] if given else [{} for _ in self._named()]
 
+    def _with_params(
+        self, prototypes: list[Any], weights: Numbers | None, routed: list[dict[str, Any]] | None
+    ) -> list[tuple[Any, dict[str, Any]]]:
+        """The classifiers with the arguments of their `fit`."""
+        if routed is not None and self.estimator is not None:
+            return list(zip(prototypes, routed, strict=True))
+        return [(prototype, fit_params(prototype, weights)) for prototype in prototypes]
+
     def _warn_of_weights(self, prototypes: list[Any], weights: Numbers | None) -> None:
         if weights is None or get_config().get("enable_metadata_routing"):
             return
         for prototype in prototypes:
-            if _weight_name(prototype) is None:
+            if weight_name(prototype) is None:
                 warnings.warn(
                     f"{type(prototype).__name__} takes no sample_weight; it is fitted without weights, and only "
                     "calibration and rules use them",
                     PrslWarning,
                     stacklevel=3,
                 )
-
-    def _fit_estimators(
-        self,
-        X: Any,
-        codes: Codes,
-        prototypes: list[Any],
-        weights: list[Numbers],
-        routed: list[dict[str, Any]] | None,
-        splits: list[tuple[Codes, Codes]] | None,
-        groups: Any,
-        random: np.random.RandomState,
-    ) -> tuple[list[list[Any]], list[list[Numbers]]]:
-        """For each label, its classifiers fitted to all rows and their out-of-fold beliefs; NaN without such a belief."""
-        fitted, beliefs = [], []
-        params = [
-            _fit_params(prototype, weights) if routed is None or self.estimator is None else routed[at]
-            for at, prototype in enumerate(prototypes)
-        ]
-        pairs = list(zip(prototypes, params, strict=True))
-        for j, target in enumerate(self._targets):
-            is_known = codes[:, j] >= 0
-            known = np.flatnonzero(is_known)
-            # Rows of weight 0 are not predicted, because nothing is learned from them.
-            unknown = np.flatnonzero(~is_known & (weights[0] > 0 if weights else True))
-            of_label = [_Labeled.fit(prototype, X, known, codes[:, j], target, own) for prototype, own in pairs]
-            fitted.append(of_label)
-            parts = splits
-            if parts is None:
-                parts = self._splits(codes[:, j], X, known, groups, random)
-            parts = [(train[is_known[train]], test[is_known[test]]) for train, test in parts]
-            probabilities = []
-            for (prototype, own), estimator in zip(pairs, of_label, strict=True):
-                total = np.zeros((codes.shape[0], len(target.classes)))
-                counts = np.zeros(codes.shape[0])
-                alone = unknown if parts else np.concatenate([unknown, known])
-                if len(alone):
-                    total[alone] = estimator.predict_proba(_safe_indexing(X, alone))
-                    counts[alone] = 1
-                for train, test in parts:
-                    if len(train) and len(test):
-                        part = _Labeled.fit(prototype, X, train, codes[:, j], target, own)
-                        total[test] += part.predict_proba(_safe_indexing(X, test))
-                        counts[test] += 1
-                predicted = counts > 0
-                total[predicted] /= counts[predicted, None]
-                total[~predicted] = np.nan
-                probabilities.append(total)
-            beliefs.append(probabilities)
-            self._tell(f"label {j + 1} of {len(self._targets)}: {target.name}")
-        return fitted, beliefs
-
-    def _given_splits(self, X: Any, groups: Any) -> list[tuple[Codes, Codes]] | None:
-        """The splits of `cv` if it lists them: their rows are those of `X`, with and without known truths."""
-        if isinstance(self.cv, (int, np.integer)) or self.cv is None or hasattr(self.cv, "split"):
-            return None
-        return [(np.asarray(train), np.asarray(test)) for train, test in check_cv(self.cv).split(X, groups=groups)]
-
-    def _splits(
-        self, codes: Codes, X: Any, known: Codes, groups: Any, random: np.random.RandomState
-    ) -> list[tuple[Codes, Codes]]:
-        """Pairs of training and prediction rows, among those with a known truth; none if there are too few to split."""
-        codes = codes[known]
-        counts = np.bincount(codes)
-        counts = counts[counts > 0]
-        if isinstance(self.cv, (int, np.integer)):
-            n_splits = min(int(self.cv), len(codes))
-            if n_splits < 2:
-                return []
-            seed = random.randint(2**31 - 1)
-            is_stratified = counts.min() >= n_splits
-            splitter: Any = StratifiedKFold if is_stratified else KFold
-            splitter = splitter(n_splits, shuffle=True, random_state=seed)
-        else:
-            splitter = check_cv(self.cv, codes, classifier=True)
-        of_known = None if groups is None else _safe_indexing(groups, known)
-        parts = splitter.split(_safe_indexing(X, known), codes, of_known)
-        return [(known[train], known[test]) for train, test in parts]
 
     def _prefit(self) -> Any:
         if self.estimator is None:
@@ -425,41 +370,9 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
             given = [estimator for _, estimator in self._named()]
             if len(given) != len(self._targets):
                 raise ArgumentError(f"there are {len(given)} fitted classifiers, and {len(self._targets)} labels")
-            return [[_Labeled.of(estimator, target)] for estimator, target in zip(given, self._targets, strict=True)]
+            return [[Labeled.of(estimator, target)] for estimator, target in zip(given, self._targets, strict=True)]
         check_is_fitted(given)
         return given
-
-    def _known(self) -> list[npt.NDArray[Any]]:
-        """For each label the classes that its fitted classifier knows."""
-        if isinstance(self.estimators_, list):
-            return [of_label[0].classes for of_label in self.estimators_]
-        classes = self.estimators_.classes_
-        n_labels = len(self._targets)
-        if isinstance(classes, list):
-            if len(classes) != n_labels:
-                raise ArgumentError(f"the fitted classifier knows {len(classes)} labels, and y has {n_labels}")
-            return [np.asarray(known) for known in classes]
-        # A multi-label classifier has the labels as its classes, and predicts 0 or 1 for each.
-        return [np.asarray(classes)] if n_labels == 1 else [np.array([0, 1])] * n_labels
-
-    def _beliefs(self, X: Any) -> list[list[Numbers]]:
-        """For each label the beliefs of its classifiers."""
-        if isinstance(self.estimators_, list):
-            pairs = zip(self.estimators_, self._targets, strict=True)
-            return [[estimator.predict_proba(X, target) for estimator in of_label] for of_label, target in pairs]
-        probabilities = self.estimators_.predict_proba(X)
-        probabilities = probabilities if isinstance(probabilities, list) else [probabilities]
-        if len(probabilities) == 1 and len(self._targets) > 1:
-            # Several labels in one array: probabilities of 1, as multi-label classifiers return them.
-            of_one = probabilities[0]
-            probabilities = [np.column_stack([1.0 - of_one[:, j], of_one[:, j]]) for j in range(of_one.shape[1])]
-        listed = self._known()
-        if len(probabilities) != len(self._targets):
-            raise ArgumentError(f"the fitted classifier knows {len(probabilities)} labels, and y has {len(self._targets)}")
-        return [
-            [_aligned(np.asarray(values), np.asarray(known), target)]
-            for values, known, target in zip(probabilities, listed, self._targets, strict=True)
-        ]
 
     def _fit_pools(
         self, beliefs: list[list[Numbers]], codes: Codes, weights: Numbers | None, rows: Codes
@@ -469,7 +382,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         if self.combine == "pool" and len(beliefs[0]) > 1:
             of_rows = None if weights is None else weights[rows]
             self.weights_ = [
-                _pool_weights([own[rows] for own in probabilities], codes[rows, j], of_rows)
+                pool_weights([own[rows] for own in probabilities], codes[rows, j], of_rows)
                 for j, probabilities in enumerate(beliefs)
             ]
         return self._pooled(beliefs)
@@ -477,7 +390,7 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
     def _pooled(self, beliefs: list[list[Numbers]]) -> list[list[Numbers]]:
         if self.weights_ is None:
             return beliefs
-        return [[_pool(probabilities, weights)] for probabilities, weights in zip(beliefs, self.weights_, strict=True)]
+        return [[pooled(probabilities, weights)] for probabilities, weights in zip(beliefs, self.weights_, strict=True)]
 
     def _targets_in(self, names: list[str]) -> list[Target]:
         """The targets of the stacker: those of `y`, then those of further classifiers."""
@@ -511,11 +424,13 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         stacker.set_params(
             labels=names,
             rules=rules,
-            n_rules=self.n_rules,
-            calibration=self.calibration,
-            decision=self.decision,
+            n_rules=stacker.n_rules if self.n_rules == "auto" else self.n_rules,
+            calibration=stacker.calibration if self.calibration == "default" else self.calibration,
+            decision=stacker.decision if self.decision == "auto" else self.decision,
+            threshold=stacker.threshold if self.threshold is None else self.threshold,
             random_state=seed,
             n_jobs=self.n_jobs,
+            callbacks=stacker.callbacks if self.callbacks is None else self.callbacks,
             verbose=self.verbose,
             **settings,
         )
@@ -536,14 +451,19 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)
-        X = _indexable(X)
+        X = indexable(X)
         if hasattr(self, "n_features_in_") and len(getattr(X, "shape", (0, 0))) == 1:
             raise ArgumentError("Expected 2D array, got 1D array instead. Reshape your data: a row for each instance")
         validate_data(self, X, skip_check_array=True, reset=False)
         return X
 
+    def _beliefs(self, X: Any) -> list[list[Numbers]]:
+        """For each label the beliefs of its classifiers."""
+        X = self._checked(X)
+        return beliefs_of(self.estimators_, self._targets, X)
+
     def _stacked(self, X: Any) -> list[Numbers]:
-        return self._of_stacker(self._pooled(self._beliefs(self._checked(X))))
+        return self._of_stacker(self._pooled(self._beliefs(X)))
 
     def _own(self, predicted: Any) -> Any:
         """Predictions for the labels of `y` only."""
@@ -552,11 +472,6 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
                 self._targets[0].codes(predicted[:, 0])
             )
         return predicted[:, : len(self._targets)]
-
-    def _tell(self, message: str) -> None:
-        _LOG.debug("%s", message)
-        if self.verbose:
-            print(message, flush=True)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -579,133 +494,3 @@ class RuleStackingClassifier(MetaEstimatorMixin, ClassifierMixin, _BaseCompositi
         tags.input_tags.categorical = bool(inner) and all(own.categorical for own in inner)
         tags.input_tags.string = bool(inner) and all(own.string for own in inner)
         return tags
-
-
-class _Labeled:
-    """A fitted classifier of one label, which may not have seen all classes."""
-
-    def __init__(self, estimator: Any, classes: npt.NDArray[Any], target: Target, n_rows: int = 0) -> None:
-        self.estimator = estimator
-        self.classes = classes
-        self.target = target
-        self.n_rows = n_rows
-
-    @classmethod
-    def of(cls, estimator: Any, target: Target) -> _Labeled:
-        """Wraps a fitted classifier."""
-        check_is_fitted(estimator)
-        return cls(estimator, np.asarray(estimator.classes_), target)
-
-    @classmethod
-    def fit(
-        cls, prototype: Any, X: Any, rows: Codes, codes: Codes, target: Target, params: dict[str, Any]
-    ) -> _Labeled:
-        """Fits a classifier to some rows. Fits none if the rows have only one class."""
-        seen = np.unique(codes[rows])
-        if len(seen) < 2:
-            return cls(None, target.classes[seen], target, len(rows))
-        estimator = clone(prototype)
-        given = _check_method_params(X, params, indices=rows)
-        estimator.fit(_safe_indexing(X, rows), target.classes[codes[rows]], **given)
-        return cls(estimator, np.asarray(estimator.classes_), target)
-
-    def predict_proba(self, X: Any, target: Target | None = None) -> Numbers:
-        """Probabilities of all classes of the label."""
-        target = self.target if target is None else target
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if self.estimator is None:
-            n_classes = len(self.target.classes)
-            if n_classes == 1:
-                return np.ones((n_rows, 1))
-            # At most one class is in the rows. A pseudo-count of half a row is added for each class.
-            probabilities = np.full((n_rows, n_classes), 0.5 / (self.n_rows + 0.5 * n_classes))
-            seen = np.searchsorted(self.target.classes, self.classes)
-            probabilities[:, seen] += self.n_rows / (self.n_rows + 0.5 * n_classes)
-            return probabilities
-        return _aligned(np.asarray(self.estimator.predict_proba(X)), self.classes, target)
-
-
-def _indexable(X: Any) -> Any:
-    """Features whose rows can be selected. They are not converted otherwise, because the classifiers check them."""
-    if issparse(X):
-        return X.tocsr()
-    return X if hasattr(X, "shape") or isinstance(X, (list, tuple)) else np.asarray(X)
-
-
-def _weight_name(estimator: Any) -> str | None:
-    """The argument of `fit` that takes sample weights. A pipeline passes them to its last step."""
-    if isinstance(estimator, Pipeline):
-        name, last = estimator.steps[-1]
-        return f"{name}__sample_weight" if has_fit_parameter(last, "sample_weight") else None
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
-def _fit_params(prototype: Any, weights: list[Numbers]) -> dict[str, Any]:
-    name = _weight_name(prototype)
-    return {name: weights[0]} if weights and name is not None else {}
-
-
-def _aligned(values: Numbers, classes: npt.NDArray[Any], target: Target) -> Numbers:
-    """Probabilities of some classes as probabilities of all classes of a label."""
-    if len(classes) == len(target.classes) and (classes == target.classes).all():
-        return np.asarray(values, dtype=np.float64)
-    probabilities = np.zeros((len(values), len(target.classes)))
-    for column, known in enumerate(classes):
-        place = np.flatnonzero(target.classes == known)
-        if len(place) == 0:
-            raise ArgumentError(f"a classifier of label `{target.name}` knows the class `{known}`, which y has not")
-        probabilities[:, place[0]] = values[:, column]
-    return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
-
-
-def _has_belief(probabilities: Numbers) -> npt.NDArray[np.bool_]:
-    """Which rows have a belief."""
-    return np.asarray(~np.isnan(probabilities).any(axis=1), dtype=bool)
-
-
-def _logs(probabilities: list[Numbers]) -> Numbers:
-    """The clipped log probabilities: classifiers x rows x classes."""
-    return np.stack([np.log(np.clip(values, _SMALLEST, 1.0)) for values in probabilities])
-
-
-def _pool(probabilities: list[Numbers], weights: Numbers) -> Numbers:
-    """The pooled probabilities: ∏ p_e^w_e, normalized."""
-    logs = np.tensordot(weights, _logs(probabilities), axes=1)
-    logs -= logs.max(axis=1, keepdims=True)
-    pooled = np.exp(logs)
-    return np.asarray(pooled / pooled.sum(axis=1, keepdims=True))
-
-
-def _pool_weights(probabilities: list[Numbers], codes: Codes, sample_weight: Numbers | None) -> Numbers:
-    """The non-negative weights with the largest likelihood on out-of-fold rows."""
-    has_belief = np.logical_and.reduce([_has_belief(own) for own in probabilities])
-    known = np.flatnonzero((codes >= 0) & has_belief)
-    n, start = len(probabilities), np.full(len(probabilities), 1.0 / len(probabilities))
-    if len(known) == 0 or probabilities[0].shape[1] < 2:
-        return start
-    logs, truth = _logs(probabilities)[:, known], codes[known]
-    counts = np.ones(len(known)) if sample_weight is None else sample_weight[known]
-    chosen = logs[:, np.arange(len(known)), truth]
-
-    def loss(weights: Numbers) -> tuple[float, Numbers]:
-        pooled = np.tensordot(weights, logs, axes=1)
-        pooled -= pooled.max(axis=1, keepdims=True)
-        p = np.exp(pooled)
-        totals = p.sum(axis=1)
-        p /= totals[:, None]
-        own = weights @ chosen
-        largest = np.tensordot(weights, logs, axes=1).max(axis=1)
-        value = -(counts * (own - largest - np.log(totals))).sum() / counts.sum()
-        slope = -((chosen - (logs * p).sum(axis=2)) @ counts) / counts.sum()
-        # A weak ridge penalty toward equal weights, worth about one row.
-        return value + ((weights - start) ** 2).sum() / counts.sum(), slope + 2 * (weights - start) / counts.sum()
-
-    found = minimize(loss, start, jac=True, bounds=[(0.0, None)] * n, method="L-BFGS-B")
-    return np.asarray(found.x, dtype=np.float64)
-
-
-def _refuse_infinities(columns: npt.NDArray[Any]) -> None:
-    if columns.dtype.kind == "f" and np.isinf(columns).any():
-        raise ArgumentError("Input y contains infinity or a value too large")
-    if len(columns) == 0:
-        raise PrslError("Found array with 0 sample(s) while a minimum of 1 is required")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .errors import ArgumentError
+from .errors import ArgumentError, PrslError
 
 Codes = npt.NDArray[np.int64]
 
@@ -57,3 +57,11 @@ def _side_by_side(columns: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     if not all(column.dtype.kind in "biuf" for column in columns):
         columns = [column.astype(object) for column in columns]
     return np.column_stack(columns)
+
+
+def check_targets(columns: npt.NDArray[Any]) -> None:
+    """Refuses infinite values and an empty array."""
+    if columns.dtype.kind == "f" and np.isinf(columns).any():
+        raise ArgumentError("Input y contains infinity or a value too large")
+    if len(columns) == 0:
+        raise PrslError("Found array with 0 sample(s) while a minimum of 1 is required")

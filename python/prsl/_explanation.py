@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ._html import explanation_page
+from ._explanation_html import explanation_page
 
 
 class Explanation:
@@ -18,10 +18,11 @@ class Explanation:
     (True, {'label': 'rain', 'category': 'yes'})
     """
 
-    def __init__(self, data: str, text: str) -> None:
+    def __init__(self, data: str, text: str, full_text: str) -> None:
         #: All data, in the format of `prsl explain --format json`.
         self.data: dict[str, Any] = json.loads(data)
         self._text = text
+        self._full_text = full_text
 
     @property
     def possible(self) -> bool:
@@ -35,13 +36,24 @@ class Explanation:
 
     @property
     def labels(self) -> list[dict[str, Any]]:
-        """Every label, without and with the rules."""
+        """Every label. The categories have their belief "before" and their posterior "after" the rules. If the label has a
+        calibrator, "given" is the belief as the classifier gave it."""
         return self.data["labels"]  # type: ignore[no-any-return]
 
     @property
     def rules(self) -> list[dict[str, Any]]:
         """Every rule and its effect."""
         return self.data["rules"]  # type: ignore[no-any-return]
+
+    @property
+    def typical(self) -> dict[str, Any] | None:
+        """The effect of all typical combinations together; `None` if the model has none."""
+        return self.data.get("typical")
+
+    @property
+    def approximate(self) -> bool:
+        """Whether loopy propagation answered, so that the numbers are approximate."""
+        return bool(self.data.get("approximate", False))
 
     @property
     def conflicts(self) -> list[dict[str, Any]]:
@@ -58,6 +70,10 @@ class Explanation:
     def runner_up(self) -> dict[str, Any] | None:
         """The second most probable assignment."""
         return self.data["runner_up"]  # type: ignore[no-any-return]
+
+    def to_text(self, *, all: bool = False) -> str:
+        """The text of `prsl explain`: what matters most, or everything as with `--all`."""
+        return self._full_text if all else self._text
 
     def __str__(self) -> str:
         return self._text

@@ -1,4 +1,4 @@
-"""HTML of models, posteriors and explanations for notebooks, in light and dark themes."""
+"""HTML of models and posteriors for notebooks, in light and dark themes."""
 
 from __future__ import annotations
 
@@ -6,35 +6,42 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._explanation import Explanation
     from ._model import Model
     from ._posterior import Posterior
 
 _STYLE = """<style>
-.prsl{font:13px/1.5 system-ui,sans-serif;max-width:60em;color:inherit}
-.prsl table{border-collapse:collapse;margin:.4em 0}
-.prsl td,.prsl th{padding:.15em .8em .15em 0;text-align:left!important;vertical-align:middle;border:0;background:none}
-.prsl th{font-weight:600;opacity:.65;border-bottom:1px solid #8886}
+.prsl{font:13px/1.5 system-ui,sans-serif;max-width:100em;color:inherit}
+.prsl p{margin:.3em 0}
+.prsl table{border-collapse:collapse;margin:.4em 0;font:inherit;color:inherit}
+.prsl td,.prsl th{padding:.15em .8em .15em 0;text-align:left!important;vertical-align:top;border:0;background:none}
+.prsl th{font-weight:600;white-space:nowrap;opacity:.65;border-bottom:1px solid #8886}
 .prsl code{font:12px/1.4 ui-monospace,monospace;background:none;color:inherit}
-.prsl .bar{display:inline-block;width:7em;height:.65em;background:#8883;border-radius:.2em;margin-right:.5em}
+.prsl .bar{display:inline-block;position:relative;width:7em;height:.65em;background:#8883;border-radius:.2em;margin-right:.5em}
+.prsl .bar b{position:absolute;top:-.15em;width:2px;height:.95em;background:currentColor;opacity:.7}
 .prsl .bar i{display:block;height:100%;background:#3b7dd8;border-radius:.2em}
 .prsl .bar i.down{background:#d8683b}
 .prsl .nowrap{white-space:nowrap}
 .prsl .faint{opacity:.6}
+.prsl .moves{padding-left:1em}
+.prsl .conflict{color:#d8683b}
+.prsl .beside{display:flex;flex-wrap:wrap;gap:0 2.5em;align-items:flex-start}
+.prsl .beside>div{flex:1 1 34em;min-width:0}
 </style>"""
 
 #: Maximum length of a list.
 _LISTED = 30
 
 
-def _page(*parts: str) -> str:
+def page(*parts: str) -> str:
+    """Parts with their style."""
     return f'{_STYLE}<div class="prsl">{"".join(parts)}</div>'
 
 
-def _bar(share: float, text: str, kind: str = "") -> str:
-    """A bar with a text."""
+def bar(share: float, text: str, kind: str = "", mark: float | None = None) -> str:
+    """A bar with a text, and a mark at another share."""
     width = max(0.0, min(1.0, share)) * 100
-    bar = f'<span class="bar"><i class="{kind}" style="width:{width:.1f}%"></i></span>'
+    at = "" if mark is None else f'<b style="left:{max(0.0, min(1.0, mark)) * 100:.1f}%"></b>'
+    bar = f'<span class="bar"><i class="{kind}" style="width:{width:.1f}%"></i>{at}</span>'
     return f'<span class="nowrap">{bar}{text}</span>'
 
 
@@ -42,7 +49,8 @@ def _number(value: float | None) -> str:
     return "" if value is None or value != value else f"{value:.3f}"
 
 
-def _table(head: list[str], lines: list[list[str]], left_out: int = 0) -> str:
+def table(head: list[str], lines: list[list[str]], left_out: int = 0) -> str:
+    """A table, and the number of lines that are not shown."""
     header = "".join(f"<th>{name}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in lines)
     more = f'<p class="faint">and {left_out} more</p>' if left_out > 0 else ""
@@ -57,7 +65,7 @@ def model_page(model: Model) -> str:
     ]
     rules = [
         [
-            _bar(rule.probability, _number(rule.probability)),
+            bar(rule.probability, _number(rule.probability)),
             escape(rule.name or ""),
             f"<code>{escape(rule.text)}</code>",
             f'<span class="faint">{escape(rule.sentence)}</span>',
@@ -68,12 +76,12 @@ def model_page(model: Model) -> str:
         [f"{combination.weight:.3g}", f"<code>{escape(combination.text)}</code>"]
         for combination in model.typical[:_LISTED]
     ]
-    parts = [_table(["label", "categories", "calibrator"], labels, len(model.labels) - _LISTED)]
+    parts = [table(["label", "categories", "calibrator"], labels, len(model.labels) - _LISTED)]
     if rules:
-        parts.append(_table(["holds with", "name", "rule", "in words"], rules, len(model.rules) - _LISTED))
+        parts.append(table(["holds with", "name", "rule", "in words"], rules, len(model.rules) - _LISTED))
     if typical:
-        parts.append(_table(["weight", "typical"], typical, len(model.typical) - _LISTED))
-    return _page(*parts)
+        parts.append(table(["weight", "typical"], typical, len(model.typical) - _LISTED))
+    return page(*parts)
 
 
 def posterior_page(posterior: Posterior) -> str:
@@ -91,45 +99,10 @@ def posterior_page(posterior: Posterior) -> str:
                 continue
             values = posterior[label.name][row]
             bars = list(zip(label.categories, values, strict=True))
-            lines_of_cell = [_bar(value, f"{_number(value)} {escape(name)}") for name, value in bars[:_LISTED]]
+            lines_of_cell = [bar(value, f"{_number(value)} {escape(name)}") for name, value in bars[:_LISTED]]
             cells.append("<br>".join(lines_of_cell + ["..."] * (len(bars) > _LISTED)))
         lines.append([*cells, escape(str(posterior.status[row]))])
     head = ["row", *(escape(label.name) for label in labels), "status"]
     left_out = len(posterior._labels) - len(labels)
     more = f'<p class="faint">{left_out} more labels are not shown</p>' if left_out else ""
-    return _page(_table(head, lines, len(posterior) - n_rows), more)
-
-
-def explanation_page(explanation: Explanation) -> str:
-    """Labels without and with the rules, then the rules by decreasing effect."""
-    labels = [
-        [
-            escape(label["name"]) if at == 0 else "",
-            escape(category["name"]),
-            _bar(category["before"], _number(category["before"])),
-            _bar(category["after"] or 0.0, _number(category["after"])),
-        ]
-        for label in explanation.labels[:_LISTED]
-        for at, category in enumerate(label["categories"][:_LISTED])
-    ]
-    ordered = sorted(explanation.rules, key=lambda rule: -abs(rule["largest_change"] or 0.0))
-    rules = []
-    for rule in ordered[:_LISTED]:
-        moves = [
-            _bar(
-                abs(change["change"]),
-                f"{change['change']:+.3f} {escape(influence['label'])}={escape(change['category'])}",
-                "down" if change["change"] < 0 else "",
-            )
-            for influence in rule["influences"][:_LISTED]
-            for change in [max(influence["categories"], key=lambda change: abs(change["change"] or 0.0))]
-            if change["change"]
-        ]
-        agreement = _number(rule["agreement"]) + (" conflict" if rule["conflict"] else "")
-        rules.append([f"<code>{escape(rule['text'])}</code>", agreement, "<br>".join(moves)])
-    head = "" if explanation.possible else "<p><b>Rules and evidence leave nothing possible.</b></p>"
-    return _page(
-        head,
-        _table(["label", "category", "before", "after"], labels, len(explanation.labels) - _LISTED),
-        _table(["rule", "agreement", "moves"], rules, len(explanation.rules) - _LISTED) if rules else "",
-    )
+    return page(table(head, lines, len(posterior) - n_rows), more)

@@ -114,7 +114,8 @@ def _category_names(classes: npt.NDArray[Any]) -> list[str]:
     """The category of each class: yes for 1 and no for 0, otherwise the name of the class."""
     if _is_yes_or_no(classes):
         return ["yes" if value else "no" for value in classes]
-    names = [str(value) for value in classes]
+    # Whole numbers that an array stores as floats are named without a decimal point.
+    names = [str(int(value)) if classes.dtype.kind == "f" else str(value) for value in classes]
     if len(set(names)) < len(names) or "" in names:
         raise ExamplesError(f"the classes {classes.tolist()} cannot be told apart by what they are called")
     return names

@@ -218,9 +218,9 @@ class Model:
         >>> explanation.rules[0]["name"], round(explanation.rules[0]["agreement"], 3)
         ('wets', 0.452)
         """
-        found = self._row(beliefs, row, normalize)
-        [(json, text)] = _prsl.explain(self._core, found, engine, of_threads(threads))
-        return Explanation(json, text)
+        found = self._row(beliefs, row, normalize, raw=True)
+        [texts] = _prsl.explain(self._core, found, engine, of_threads(threads))
+        return Explanation(*texts)
 
     def counterfactuals(
         self,

@@ -166,12 +166,17 @@ class Posterior:
         return polars.DataFrame(self._with_index())
 
     def _with_index(self) -> dict[str, Any]:
-        """The columns, and the index as the first of them unless it counts the rows."""
+        """The columns, and the levels of the index as the first of them unless it counts the rows."""
         columns = self._columns()
         if self.index is None or "row" in columns or list(self.index) == list(range(len(self))):
             return columns
-        name = "index" if self.index.name is None else str(self.index.name)
-        return {name: np.asarray(self.index), **columns}
+        levels = {
+            f"level_{at}" if name is None else str(name): np.asarray(self.index.get_level_values(at))
+            for at, name in enumerate(self.index.names)
+        }
+        if list(levels) == ["level_0"]:
+            levels = {"index": levels["level_0"]}
+        return levels | columns
 
     def _columns(self) -> dict[str, Any]:
         n_ranks = 1 if self.positions is None else self.positions.shape[1]

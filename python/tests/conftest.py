@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 matplotlib.use("Agg")
+# Without it, scikit-learn skips a check of estimators. SciPy reads it when it is imported.
+os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

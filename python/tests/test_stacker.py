@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
-import threading
 
 import numpy as np
 import pytest
@@ -73,14 +70,6 @@ def test_rows_that_given_rules_exclude(equal_labels: tuple[np.ndarray, np.ndarra
     with pytest.warns(PrslWarning, match="exclude the truths of 5 rows"):
         stacker.fit(yes, wrong)
     assert stacker.learned_.n_impossible == 5
-
-
-def test_a_time_limit(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
-    yes, y = equal_labels
-    stacker = RuleStacker(max_seconds=0, **FAST).fit(yes, y)
-    assert stacker.learned_.interrupted and stacker.predict(yes).shape == y.shape
-    with pytest.raises(ValueError, match="max_seconds is -1"):
-        RuleStacker(max_seconds=-1).fit(yes, y)
 
 
 def test_beliefs_in_every_form(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:
@@ -218,7 +207,7 @@ def test_the_paper_s_recipe(equal_labels: tuple[np.ndarray, np.ndarray]) -> None
 
 
 PAPER = (
-    *("max_iter", "patience", "batch_size", "learning_rate", "betas", "clip", "probability", "epsilon", "alpha"),
+    *("max_iter", "n_iter_no_change", "batch_size", "learning_rate", "betas", "clip", "probability", "epsilon", "alpha"),
     *("labels_per_rule", "gamma_0", "gamma_1", "lam", "gradients", "literal"),
 )
 
@@ -242,6 +231,7 @@ PAPER = (
         ({"recipe": "thin"}, "recipe `thin` was removed; use `clauses`"),
         ({"width": 2}, "`width` was removed.*`parsimony` or `n_rules`"),
         ({"wide": 0}, "`wide` was removed.*`parsimony` or `n_rules`"),
+        ({"patience": 5}, "`patience` was renamed; use `n_iter_no_change`"),
         ({"relearn": True}, "`relearn` was removed.*`learn_probabilities=True`"),
         ({"labels": ["a"]}, "1 names for 3 labels"),
         ({"rules": "rule 0.9: nobody"}, "nobody"),
@@ -269,55 +259,6 @@ def test_mismatched_beliefs_and_truths(equal_labels: tuple[np.ndarray, np.ndarra
             RuleStacker(**FAST).fit(X, truth)
     with pytest.raises(errors.UnknownCategoryError):
         RuleStacker(**FAST).fit(yes, y).joint_log_likelihood(yes, y + 5)
-
-
-RECIPES = [{"recipe": "clauses"}, {"recipe": "paper", "n_rules": 4, "max_iter": 10**9, "patience": 10**9}]
-
-
-@pytest.mark.parametrize("n_jobs", [None, 1, 2])
-@pytest.mark.parametrize("recipe", RECIPES, ids=["clauses", "paper"])
-def test_interrupts_by_an_observer_reach_the_user(
-    equal_labels: tuple[np.ndarray, np.ndarray],
-    monkeypatch: pytest.MonkeyPatch,
-    recipe: dict[str, object],
-    n_jobs: int | None,
-) -> None:
-    def interrupt(*_: object) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RuleStacker, "_observer", lambda self: interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        RuleStacker(n_jobs=n_jobs, **recipe, **FAST).fit(*equal_labels)
-
-
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("recipe", RECIPES, ids=["clauses", "paper"])
-def test_signals_reach_the_user(recipe: dict[str, object], n_jobs: int | None) -> None:
-    rng = np.random.default_rng(9)
-    truth = rng.integers(0, 2, (4000, 4))
-    y = np.column_stack([truth, truth, truth ^ truth[:, [1, 2, 3, 0]], rng.integers(0, 2, (4000, 2))])
-    yes = np.clip(0.5 + 0.2 * (y - 0.5) + 0.1 * rng.normal(size=y.shape), 0.02, 0.98)
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        timer.start()
-        try:
-            # Without the signal this takes several times longer.
-            RuleStacker(n_jobs=n_jobs, max_seconds=60, **recipe, **FAST).fit(yes, y)
-        finally:
-            timer.cancel()
-
-
-def test_an_observer_can_stop(equal_labels: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RuleStacker, "_observer", lambda self: lambda *_: False)
-    stacker = RuleStacker(recipe="paper", max_iter=100_000, patience=100_000, **FAST).fit(*equal_labels)
-    assert stacker.learned_.interrupted
-
-
-def test_progress_is_shown(equal_labels: tuple[np.ndarray, np.ndarray], capsys: pytest.CaptureFixture[str]) -> None:
-    RuleStacker(verbose=1, **FAST).fit(*equal_labels)
-    assert "passes" in capsys.readouterr().err
-    RuleStacker(recipe="paper", verbose=1, n_rules=3, max_iter=40, **FAST).fit(*equal_labels)
-    assert "run 1 with" in capsys.readouterr().err
 
 
 def test_a_label_that_never_occurs_is_kept(equal_labels: tuple[np.ndarray, np.ndarray]) -> None:

@@ -302,7 +302,7 @@ pub fn plan(py: Python<'_>, model: &Model, question: Question) -> PyResult<Vec<(
     Ok(found)
 }
 
-/// The explanation of a row: as JSON, and in words.
+/// The explanations of rows of raw beliefs: as JSON, in words, and in words with everything.
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,
@@ -310,14 +310,14 @@ pub fn explain(
     rows: &Rows,
     engine: &str,
     threads: Option<usize>,
-) -> PyResult<Vec<(String, String)>> {
+) -> PyResult<Vec<[String; 3]>> {
     let choice = engine_named(engine)?;
     let found = detached(py, threads, || -> Result<_> {
         let explainer = Explainer::compile_with(&Engines::new(model.model()).with_choice(choice))?;
-        let explain = |row: usize| -> Result<(String, String)> {
+        let explain = |row: usize| -> Result<[String; 3]> {
             let explanation =
-                explainer.explain(&rows.rows.row(row)).map_err(|error| Failure::Row(row, error))?;
-            Ok((explanation.to_json(), explanation.to_string()))
+                explainer.explain_raw(&rows.rows, row).map_err(|error| Failure::Row(row, error))?;
+            Ok([explanation.to_json(), explanation.to_string(), format!("{explanation:#}")])
         };
         (0..rows.rows.n_rows()).map(explain).collect::<Result<Vec<_>>>()
     })??;

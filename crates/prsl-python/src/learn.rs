@@ -1,28 +1,21 @@
 //! Learning and calibration.
 
-use std::ops::ControlFlow;
-use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use prsl::calibrate::CalibrationMethod;
-use prsl::learn::paper::{self, Evaluation, Gradients, PaperLearner, PaperProgress};
-use prsl::learn::{Addition, Calibrating, Examples, Learner, Phase, Progress};
+use prsl::learn::paper::{self, Gradients, PaperLearner, PaperProgress};
+use prsl::learn::{Addition, Calibrating, Examples, Learner, Progress};
 use prsl::{LabelId, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::beliefs::Rows;
-use crate::errors::{Failure, Result, argument};
+use crate::errors::{Result, argument};
 use crate::model::Model;
 use crate::score::truths;
-use crate::threads::{detached, with_threads};
-
-/// Time between two checks for signals, and between two reports of progress. A tenth of a second feels immediate.
-const INTERVAL: Duration = Duration::from_millis(100);
+use crate::threads::detached;
+use crate::watch::{Report, watched};
 
 /// Settings of every recipe.
 #[derive(FromPyObject)]
@@ -37,6 +30,22 @@ pub struct Settings {
     max_seconds: Option<f64>,
     #[pyo3(item)]
     threads: Option<usize>,
+    #[pyo3(item)]
+    memory: Option<u64>,
+}
+
+impl Settings {
+    fn memory(&self) -> u64 {
+        self.memory.unwrap_or(Limits::default().memory)
+    }
+
+    /// The end of learning, and the number of threads.
+    fn limits(&self) -> PyResult<(Option<Instant>, Option<usize>)> {
+        let Some(seconds) = self.max_seconds else { return Ok((None, self.threads)) };
+        let time = Duration::try_from_secs_f64(seconds)
+            .map_err(|_| argument(format!("max_seconds is {seconds}, expected seconds, 0 or more")))?;
+        Ok((Instant::now().checked_add(time), self.threads))
+    }
 }
 
 /// Settings of the recipe `clauses`.
@@ -84,8 +93,8 @@ impl ClauseSettings {
                 other => Calibrating::Alone(method(other)?),
             },
             learn_probabilities: self.learn_probabilities,
+            memory: settings.memory(),
             seed: settings.seed,
-            ..Learner::default()
         })
     }
 }
@@ -96,7 +105,7 @@ pub struct PaperSettings {
     #[pyo3(item)]
     max_iter: Option<usize>,
     #[pyo3(item)]
-    patience: Option<usize>,
+    n_iter_no_change: Option<usize>,
     #[pyo3(item)]
     batch_size: Option<usize>,
     #[pyo3(item)]
@@ -147,7 +156,7 @@ impl PaperSettings {
         Ok(PaperLearner {
             rules: settings.n_rules.map_or(default.rules, |n_rules| vec![n_rules]),
             steps: self.max_iter.unwrap_or(default.steps),
-            patience: self.patience.or(default.patience),
+            patience: self.n_iter_no_change.or(default.patience),
             batch: self.batch_size.unwrap_or(default.batch),
             learning_rate: self.learning_rate.unwrap_or(default.learning_rate),
             betas: self.betas.unwrap_or(default.betas),
@@ -162,7 +171,7 @@ impl PaperSettings {
             gradients,
             calibrate,
             literal: self.literal.unwrap_or(default.literal),
-            memory: default.memory,
+            memory: settings.memory(),
             seed: settings.seed,
         })
     }
@@ -203,7 +212,7 @@ pub fn learn<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let learner = clauses.learner(&settings)?;
     let train = examples(&train)?;
-    let (learned, n_passes) = watched(py, &settings, observe.as_ref(), |tell| {
+    let ((learned, n_passes), is_interrupted) = watched(py, settings.limits()?, observe.as_ref(), |tell| {
         let mut last = Report::clauses(&Progress::default());
         let mut observe = |progress: &Progress| {
             // During refits there is no state, and so no number of rules.
@@ -228,6 +237,7 @@ pub fn learn<'py>(
     found.set_item("log_likelihood", learned.log_likelihood)?;
     found.set_item("n_impossible", learned.n_impossible)?;
     found.set_item("interrupted", learned.is_stopped)?;
+    found.set_item("by_user", is_interrupted)?;
     Ok(found)
 }
 
@@ -246,7 +256,7 @@ pub fn learn_paper<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let learner = paper.learner(&settings)?;
     let (train, valid) = (examples(&train)?, examples(&valid)?);
-    let learned = watched(py, &settings, observe.as_ref(), |tell| {
+    let (learned, is_interrupted) = watched(py, settings.limits()?, observe.as_ref(), |tell| {
         let mut observe = |progress: &PaperProgress| tell(Report::paper(progress));
         learner.learn_observed(base.model(), &train, &valid, PaperProgress::new(), &mut observe)
     })?;
@@ -260,150 +270,42 @@ pub fn learn_paper<'py>(
     found.set_item("beliefs_alone", learned.beliefs_alone)?;
     found.set_item("base_alone", learned.base_alone)?;
     found.set_item("interrupted", learned.is_stopped)?;
+    found.set_item("by_user", is_interrupted)?;
     Ok(found)
 }
 
-/// What the observer in Python is told.
-#[derive(Clone, Copy)]
-enum Report {
-    Clauses { phase: &'static str, n_rules: usize, n_passes: u64, gain: Option<f64> },
-    Paper { n_done: usize, n_rules: Option<usize>, step: usize, last: Option<Evaluation> },
+/// The defaults of the learners, by the names of Python's settings.
+#[pyfunction]
+pub fn learning_defaults(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let (clauses, paper) = (Learner::default(), PaperLearner::default());
+    let found = PyDict::new(py);
+    found.set_item("parsimony", clauses.parsimony)?;
+    found.set_item("typical", clauses.typical)?;
+    found.set_item("learn_probabilities", clauses.learn_probabilities)?;
+    found.set_item("memory", clauses.memory)?;
+    found.set_item("random_state", clauses.seed)?;
+    found.set_item("max_iter", paper.steps)?;
+    found.set_item("n_iter_no_change", paper.patience)?;
+    found.set_item("batch_size", paper.batch)?;
+    found.set_item("learning_rate", paper.learning_rate)?;
+    found.set_item("betas", (paper.betas[0], paper.betas[1]))?;
+    found.set_item("clip", paper.clip)?;
+    found.set_item("probability", paper.probability)?;
+    found.set_item("epsilon", paper.epsilon)?;
+    found.set_item("alpha", paper.alpha)?;
+    found.set_item("labels_per_rule", paper.labels_per_rule)?;
+    found.set_item("gamma_0", paper.gamma_0)?;
+    found.set_item("gamma_1", paper.gamma_1)?;
+    found.set_item("lam", paper.lambda)?;
+    found.set_item("gradients", if paper.gradients == Gradients::Exact { "exact" } else { "loopy" })?;
+    found.set_item("literal", paper.literal)?;
+    Ok(found)
 }
 
-impl Report {
-    fn clauses(progress: &Progress) -> Self {
-        Report::Clauses {
-            phase: phase_name(progress.phase()),
-            n_rules: progress.n_rules(),
-            n_passes: progress.n_passes(),
-            gain: progress.last_gain(),
-        }
-    }
-
-    fn paper(progress: &PaperProgress) -> Self {
-        Report::Paper {
-            n_done: progress.n_done(),
-            n_rules: progress.n_rules(),
-            step: progress.step(),
-            last: progress.last(),
-        }
-    }
-
-    fn n_passes(&self) -> u64 {
-        match self {
-            Report::Clauses { n_passes, .. } => *n_passes,
-            Report::Paper { .. } => 0,
-        }
-    }
-
-    fn in_phase(self, phase: Phase) -> Self {
-        match self {
-            Report::Clauses { n_rules, n_passes, gain, .. } => {
-                Report::Clauses { phase: phase_name(phase), n_rules, n_passes, gain }
-            }
-            Report::Paper { .. } => self,
-        }
-    }
-
-    /// Calls the observer. Returns whether to go on.
-    fn show(&self, py: Python<'_>, observe: &Py<PyAny>) -> PyResult<bool> {
-        let answer = match *self {
-            Report::Clauses { phase, n_rules, n_passes, gain } => {
-                observe.call1(py, (phase, n_rules, n_passes, gain))
-            }
-            Report::Paper { n_done, n_rules, step, last } => {
-                let training = last.and_then(|evaluation| evaluation.training);
-                let validation = last.map(|evaluation| evaluation.validation);
-                observe.call1(py, (n_done, n_rules, step, training, validation))
-            }
-        };
-        answer?.is_truthy(py)
-    }
-}
-
-fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Calibrating => "calibrating",
-        Phase::Adding => "adding rules",
-        Phase::Judging(_) => "judging rules",
-        _ => "learning",
-    }
-}
-
-/// Receives reports from the learner, and answers whether to go on.
-type Tell<'a> = dyn FnMut(Report) -> ControlFlow<()> + Send + 'a;
-
-/// Learns on a thread of its own. The calling thread handles signals and calls the observer: Python handles signals only
-/// on its main thread, and the learner calls its observer on any thread of its pool.
-fn watched<T: Send>(
-    py: Python<'_>,
-    settings: &Settings,
-    observe: Option<&Py<PyAny>>,
-    learn: impl FnOnce(&mut Tell<'_>) -> prsl::Result<T> + Send,
-) -> PyResult<T> {
-    let deadline = deadline(settings.max_seconds)?;
-    let threads = settings.threads;
-    let is_over = AtomicBool::new(false);
-    let is_over = &is_over;
-    let learned = py.detach(|| {
-        let (sender, reports) = channel();
-        thread::scope(|scope| {
-            let worker = scope.spawn(move || {
-                let mut shown: Option<Instant> = None;
-                let mut tell = move |report: Report| {
-                    if shown.is_none_or(|time| time.elapsed() >= INTERVAL) {
-                        shown = Some(Instant::now());
-                        // It fails only if nobody listens any more.
-                        let _ = sender.send(report);
-                    }
-                    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                    if is_late || is_over.load(Ordering::Relaxed) {
-                        ControlFlow::Break(())
-                    } else {
-                        ControlFlow::Continue(())
-                    }
-                };
-                with_threads(threads, move || learn(&mut tell))
-            });
-            let mut error = None;
-            loop {
-                let report = match reports.recv_timeout(INTERVAL) {
-                    Ok(report) => Some(report),
-                    Err(RecvTimeoutError::Timeout) => None,
-                    Err(RecvTimeoutError::Disconnected) => break,
-                };
-                if error.is_some() {
-                    continue;
-                }
-                match Python::attach(|py| goes_on(py, report, observe)) {
-                    Ok(true) => {}
-                    Ok(false) => is_over.store(true, Ordering::Relaxed),
-                    Err(raised) => {
-                        is_over.store(true, Ordering::Relaxed);
-                        error = Some(raised);
-                    }
-                }
-            }
-            let learned = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
-            error.map_or(learned, Err)
-        })
-    })?;
-    Ok(learned.map_err(Failure::from)?)
-}
-
-fn goes_on(py: Python<'_>, report: Option<Report>, observe: Option<&Py<PyAny>>) -> PyResult<bool> {
-    py.check_signals()?;
-    match (report, observe) {
-        (Some(report), Some(observe)) => report.show(py, observe),
-        _ => Ok(true),
-    }
-}
-
-fn deadline(max_seconds: Option<f64>) -> PyResult<Option<Instant>> {
-    let Some(seconds) = max_seconds else { return Ok(None) };
-    let time = Duration::try_from_secs_f64(seconds)
-        .map_err(|_| argument(format!("max_seconds is {seconds}, expected seconds, 0 or more")))?;
-    Ok(Instant::now().checked_add(time))
+/// The rows to learn from and those of the validation set, drawn at random as on the command line.
+#[pyfunction]
+pub fn split_rows(n_rows: usize, share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
+    Examples::split_rows(n_rows, share, seed)
 }
 
 /// The model with calibrators fitted to rows with known truths: beside its rules where that is possible and not refused, else

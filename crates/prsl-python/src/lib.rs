@@ -11,6 +11,7 @@ mod learn;
 mod model;
 mod score;
 mod threads;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -28,7 +29,7 @@ mod _prsl {
     #[pymodule_export]
     use super::data::read_mulan;
     #[pymodule_export]
-    use super::learn::{calibrate, learn, learn_paper};
+    use super::learn::{calibrate, learn, learn_paper, learning_defaults, split_rows};
     #[pymodule_export]
     use super::model::{Combination, Finding, Label, Model, Rule};
     #[pymodule_export]

@@ -23,5 +23,6 @@ mod pipes;
 mod plot;
 mod predict;
 mod runner;
+mod same_bits;
 mod simulate;
 mod tables;

@@ -188,13 +188,19 @@ impl Examples {
 
     /// Takes a share of the rows apart, drawn at random: the others, and these.
     pub fn split(&self, share: f64, seed: u64) -> (Self, Self) {
-        let mut rows: Vec<usize> = (0..self.n_rows()).collect();
-        rows.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-        let n_apart = (share * self.n_rows() as f64).round() as usize;
-        let (apart, others) = rows.split_at_mut(n_apart.min(self.n_rows()));
+        let (others, apart) = Self::split_rows(self.n_rows(), share, seed);
+        (self.select(&others), self.select(&apart))
+    }
+
+    /// The rows of [`Self::split`], for this number of rows.
+    pub fn split_rows(n_rows: usize, share: f64, seed: u64) -> (Vec<usize>, Vec<usize>) {
+        let mut apart: Vec<usize> = (0..n_rows).collect();
+        apart.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        let n_apart = (share * n_rows as f64).round() as usize;
+        let mut others = apart.split_off(n_apart.min(n_rows));
         apart.sort_unstable();
         others.sort_unstable();
-        (self.select(others), self.select(apart))
+        (others, apart)
     }
 }
 
