@@ -13,7 +13,7 @@ use prsl_data::{BeliefOptions, BeliefReader, RowColumns, TableReader, TruthOptio
 use crate::memory::Memory;
 use crate::{
     calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, learn, plot, predict,
-    schema, simulate, style,
+    schema, serve, simulate, style,
 };
 
 const EXAMPLES: &str = "\
@@ -55,6 +55,7 @@ enum Command {
     Export(export::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
+    Serve(serve::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
@@ -75,6 +76,7 @@ impl Arguments {
             Command::Export(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),
+            Command::Serve(arguments) => arguments.run(),
             Command::Schema(arguments) => arguments.run(),
             Command::Completions(arguments) => arguments.run(),
         }
