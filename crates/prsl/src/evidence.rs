@@ -100,7 +100,11 @@ impl Evidence {
                     block.fill(Some(0.0));
                     block[category.index()] = Some(1.0);
                 }
-                Known::Belief(_) | Known::Named(_) if label.classifier().is_none() => {
+                Known::Belief(_) if label.classifier().is_none() => {
+                    return Err(Error::Latent { label: name.clone() });
+                }
+                // A missing value of a latent label is no belief.
+                Known::Named(belief) if label.classifier().is_none() && has_number(belief) => {
                     return Err(Error::Latent { label: name.clone() });
                 }
                 Known::Named(belief) => {
@@ -128,6 +132,10 @@ impl Evidence {
         }
         Ok((cells, observed))
     }
+}
+
+fn has_number(belief: &[(String, Option<f64>)]) -> bool {
+    belief.iter().any(|(_, value)| value.is_some())
 }
 
 impl Model {

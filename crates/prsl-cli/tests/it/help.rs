@@ -23,6 +23,7 @@ fn all_help_texts() {
         "export",
         "demo",
         "simulate",
+        "serve",
         "schema",
         "completions",
     ] {

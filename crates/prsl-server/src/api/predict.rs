@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use prsl::infer::RankedAssignments;
-use prsl::{BeliefMatrix, MostProbable, Posteriors, Status};
+use prsl::{BeliefMatrix, MostProbable, Normalize, Posteriors, Status};
 
 use super::beliefs::Beliefs;
 use super::types::{Assigned, BestAssignment, Marginals, PredictRequest, PredictResponse, Query, RowAnswer};
@@ -35,7 +35,8 @@ fn run(service: &Service, request: PredictRequest, watch: &Watch) -> Result<Pred
     let top = request.top.unwrap_or(1);
     let rows = rows(request.beliefs, request.rows)?;
     check_size(service, rows.len(), top)?;
-    let rows = matrix(&served, rows)?;
+    let normalize = if request.normalize { Normalize::Always } else { Normalize::Never };
+    let rows = matrix(&served, rows, normalize)?;
     let wanted = Wanted {
         marginals: request.query != Query::Mpe,
         best: (request.query != Query::Marginals).then_some(top),
@@ -79,11 +80,11 @@ pub(crate) fn check_size(service: &Service, n_rows: usize, top: usize) -> Result
 }
 
 /// The completed and calibrated beliefs of all rows.
-fn matrix(served: &Served, rows: Vec<Beliefs>) -> Result<BeliefMatrix, Problem> {
+fn matrix(served: &Served, rows: Vec<Beliefs>, normalize: Normalize) -> Result<BeliefMatrix, Problem> {
     let mut matrix = BeliefMatrix::new(served.model());
     let is_single = rows.len() == 1;
     for (index, Beliefs(evidence)) in rows.iter().enumerate() {
-        matrix.push_evidence(evidence).map_err(|error| match is_single {
+        matrix.push_evidence_with(evidence, normalize).map_err(|error| match is_single {
             true => Problem::from(error),
             false => Problem::from(error).in_row(index + 1),
         })?;

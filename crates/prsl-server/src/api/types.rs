@@ -29,6 +29,9 @@ pub(crate) struct PredictRequest {
     /// The number of most probable assignments of each row, 1 unless it is given.
     #[schema(minimum = 1, maximum = 1000)]
     pub(crate) top: Option<usize>,
+    /// Whether each belief is divided by its sum, instead of rejecting those that do not sum to 1.
+    #[serde(default)]
+    pub(crate) normalize: bool,
 }
 
 /// The query of a prediction.
