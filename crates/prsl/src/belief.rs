@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use serde::Serialize;
+
 use crate::assignment::Assignment;
 use crate::calibrator::{Calibrate, Calibrator};
 use crate::distribution::is_distribution;
@@ -18,7 +20,8 @@ pub use complete::Normalize;
 use complete::complete;
 
 /// The origin of a row's belief about a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BeliefOrigin {
     /// Nothing was given, so it is the label's prior.
@@ -261,7 +264,7 @@ impl BeliefMatrix {
         Ok(())
     }
 
-    fn check_label(&self, label: LabelId) -> Result<()> {
+    pub(crate) fn check_label(&self, label: LabelId) -> Result<()> {
         match label.index() < self.model.labels().len() {
             true => Ok(()),
             false => Err(Error::unknown_label(&numbered(label.index()), "", [])),
@@ -275,7 +278,9 @@ impl BeliefMatrix {
 
     /// One row: one number per category, in the model's order.
     pub fn row(&self, row: usize) -> Row<'_> {
-        Row { model: self.model.clone(), values: Cow::Borrowed(self.values_of(row)) }
+        let n_labels = self.model.labels().len();
+        let origins = Cow::Borrowed(&self.origins[row * n_labels..][..n_labels]);
+        Row { model: self.model.clone(), values: Cow::Borrowed(self.values_of(row)), origins }
     }
 
     /// The numbers of one row.
@@ -345,6 +350,8 @@ impl BeliefMatrix {
 pub struct Row<'a> {
     model: Model,
     values: Cow<'a, [f64]>,
+    /// The origin of the belief for each label.
+    origins: Cow<'a, [BeliefOrigin]>,
 }
 
 impl Row<'_> {
@@ -382,16 +389,17 @@ impl Instance for Evidence {}
 impl Instance for Row<'_> {}
 
 impl<'a> Row<'a> {
-    /// A row of a model from its completed beliefs.
+    /// A row of a model from its completed beliefs. They count as beliefs of classifiers.
     pub(crate) fn of(model: &Model, values: &'a [f64]) -> Self {
-        Self { model: model.clone(), values: Cow::Borrowed(values) }
+        let origins = Cow::Owned(vec![BeliefOrigin::Classifier; model.labels().len()]);
+        Self { model: model.clone(), values: Cow::Borrowed(values), origins }
     }
 }
 
 mod sealed {
     use std::borrow::Cow;
 
-    use super::{Evidence, Model, Result, Row, check_same_labels};
+    use super::{BeliefMatrix, Evidence, Model, Result, Row, check_same_labels};
 
     pub trait Instance {
         /// Returns the completed beliefs of the instance, or an error if it does not belong to the model.
@@ -399,6 +407,9 @@ mod sealed {
 
         /// The same before calibration; `None` if it is not known.
         fn raw_values(&self, model: &Model) -> Result<Option<Vec<f64>>>;
+
+        /// The instance as a matrix of one row, which has the origins of the beliefs.
+        fn matrix(&self, model: &Model) -> Result<BeliefMatrix>;
     }
 
     impl Instance for Evidence {
@@ -408,6 +419,12 @@ mod sealed {
 
         fn raw_values(&self, model: &Model) -> Result<Option<Vec<f64>>> {
             Ok(Some(model.without_calibrators().row(self)?.values.into_owned()))
+        }
+
+        fn matrix(&self, model: &Model) -> Result<BeliefMatrix> {
+            let mut rows = BeliefMatrix::new(model);
+            rows.push_evidence(self)?;
+            Ok(rows)
         }
     }
 
@@ -419,6 +436,11 @@ mod sealed {
 
         fn raw_values(&self, _: &Model) -> Result<Option<Vec<f64>>> {
             Ok(None)
+        }
+
+        fn matrix(&self, model: &Model) -> Result<BeliefMatrix> {
+            let values = self.values(model)?.into_owned();
+            Ok(BeliefMatrix { model: model.clone(), values, origins: self.origins.to_vec(), n_rows: 1 })
         }
     }
 }
@@ -440,7 +462,8 @@ impl Model {
     pub fn row(&self, evidence: &Evidence) -> Result<Row<'static>> {
         let mut matrix = BeliefMatrix::new(self);
         matrix.push_evidence(evidence)?;
-        Ok(Row { model: matrix.model, values: Cow::Owned(matrix.values) })
+        let (values, origins) = (Cow::Owned(matrix.values), Cow::Owned(matrix.origins));
+        Ok(Row { model: matrix.model, values, origins })
     }
 
     /// The log weight of one assignment: beliefs, rules and typical combinations. It is −∞ if the assignment is

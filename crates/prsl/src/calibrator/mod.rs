@@ -6,10 +6,12 @@
 
 mod confusion;
 mod dirichlet;
+mod inverse;
 mod isotonic;
 
 pub use confusion::Confusion;
 pub use dirichlet::Dirichlet;
+pub(crate) use inverse::Direction;
 pub use isotonic::Isotonic;
 
 use crate::distribution::softmax;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::layout::{WIDTH, bar, column, pad, paragraph, percent, probability, shortened};
+use super::layout::{WIDTH, atom, bar, column, counted, pad, paragraph, percent, probability, shortened};
 use super::{Became, CategoryExplanation, Change, Explanation, Influence, LabelExplanation, NamedAssignment};
 use super::{MOVED, RuleExplanation, RuleKind, TypicalExplanation, size};
 use crate::label::{NO, YES};
@@ -306,10 +306,6 @@ fn is_yes_no(label: &LabelExplanation) -> bool {
     label.categories.iter().map(|category| category.name.as_str()).eq([YES, NO])
 }
 
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
 /// `0.500 -> 0.703  #######... ↑`, or the belief alone if no assignment is possible. Before them is the belief as it was
 /// given, if any label has one.
 fn belief(f: &mut fmt::Formatter<'_>, category: &CategoryExplanation, has_given: bool) -> fmt::Result {
@@ -387,9 +383,4 @@ fn moved(f: &mut fmt::Formatter<'_>, influences: &[Influence]) -> fmt::Result {
         0 => Ok(()),
         more => writeln!(f, "     and {}", counted(more, "more label")),
     }
-}
-
-/// `label=category`, quoted if necessary.
-fn atom(label: &str, category: &str) -> String {
-    format!("{}={}", print::name(label), print::name(category))
 }

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 use super::MOVED;
+use crate::syntax::print;
 
 /// Maximum width of a line in columns.
 pub(super) const WIDTH: usize = 96;
@@ -32,6 +33,15 @@ pub(super) fn percent(p: f64) -> String {
     }
 }
 
+/// A number of bits with three decimals. Values that they would hide are written as `0` or `2e-7`.
+pub(super) fn bits(bits: f64) -> String {
+    match bits {
+        0.0 => "0".to_owned(),
+        bits if bits < MOVED => format!("{bits:.0e}"),
+        bits => format!("{bits:.3}"),
+    }
+}
+
 /// Ten characters, one filled for each tenth.
 pub(super) fn bar(p: f64) -> String {
     let filled = (10.0 * p).round() as usize;
@@ -44,6 +54,24 @@ pub(super) fn column(texts: impl Iterator<Item = String>) -> usize {
 
 pub(super) fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+pub(super) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `label=category`, quoted if necessary.
+pub(super) fn atom(label: &str, category: &str) -> String {
+    format!("{}={}", print::name(label), print::name(category))
+}
+
+/// Writes `  tell nothing: a, b, and 3 more`; nothing for an empty list.
+pub(super) fn listed(f: &mut fmt::Formatter<'_>, what: &str, names: &[String]) -> fmt::Result {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let intro = format!("  {what}: ");
+    writeln!(f, "{intro}{}", shortened(names, WIDTH.saturating_sub(intro.width())))
 }
 
 /// As many names as fit, and the number of the others.

@@ -10,10 +10,20 @@
 //! | [`TypicalExplanation`] | the effect of all typical combinations together |
 //! | [`NamedAssignment`] | the most probable assignment, and the second most probable one |
 //!
-//! The text form is for people, and [`Explanation::to_json`] for programs.
+//! Two more questions about an instance need only an engine for marginals:
+//!
+//! | method | answer |
+//! |---|---|
+//! | [`MarginalEngine::counterfactuals`] | [`Counterfactuals`]: what would change this answer, the smallest change of each label |
+//! | [`MarginalEngine::information_gains`] | [`InformationGains`]: what should be asked next, in bits |
+//!
+//! The text form is for people, and `to_json` for programs.
 
 mod assignment;
+mod conditional;
+mod counterfactual;
 mod display;
+mod information;
 mod layout;
 mod rules;
 
@@ -36,6 +46,10 @@ use crate::rule::RuleId;
 use crate::syntax::print;
 
 pub use assignment::{Choice, NamedAssignment};
+pub use counterfactual::{
+    BeliefChange, CategoryBelief, Counterfactuals, LabelCounterfactual, ObservationChange, UnobservedChange,
+};
+pub use information::{InformationGain, InformationGains, PossibleAnswer};
 pub use rules::{Became, Change, Influence, RuleExplanation, RuleKind};
 
 use assignment::best_assignments;

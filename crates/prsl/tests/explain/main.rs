@@ -1,7 +1,9 @@
 //! Numbers in explanations agree with enumeration, and their wording is snapshot-tested.
 
 mod conflicts;
+mod counterfactuals;
 mod enumeration;
+mod information;
 mod limits;
 mod wording;
 
