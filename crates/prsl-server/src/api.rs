@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod models;
 pub(crate) mod predict;
+pub(crate) mod questions;
 pub(crate) mod types;
 pub(crate) mod whatif;
 
@@ -25,6 +26,8 @@ pub(crate) fn routes() -> Router<Service> {
     Router::new()
         .route("/api/v1/predict", post(predict::predict))
         .route("/api/v1/explain", post(explain::explain))
+        .route("/api/v1/flip", post(questions::flip))
+        .route("/api/v1/next", post(questions::next))
         .route("/api/v1/whatif", post(whatif::whatif))
         .route("/api/v1/check", post(check::check))
         .route("/api/v1/models", get(models::list))

@@ -15,7 +15,9 @@ use crate::service::Service;
         license(name = "MIT OR Apache-2.0")
     ),
     paths(
-        crate::api::predict::predict, crate::api::explain::explain, crate::api::whatif::whatif,
+        crate::api::predict::predict, crate::api::explain::explain, crate::api::questions::flip,
+        crate::api::questions::next,
+        crate::api::whatif::whatif,
         crate::api::check::check, crate::api::models::list, crate::api::models::details,
         crate::api::models::put, crate::api::models::delete,
         crate::v2::server, crate::v2::live, crate::v2::ready, crate::v2::model, crate::v2::model_ready,

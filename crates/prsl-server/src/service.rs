@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::catalog::{Catalog, Change};
 use crate::measure::Metrics;
-use crate::served::Trust;
+use crate::served::{Served, Trust};
 use crate::settings::Settings;
 use crate::startup::StartError;
 use crate::work::Workers;
@@ -86,6 +86,12 @@ impl Service {
 
     pub(crate) fn workers(&self) -> &Workers {
         &self.inner.workers
+    }
+
+    /// Counts one row of a model.
+    pub(crate) fn count_row(&self, served: &Served, possible: bool) {
+        let status = if possible { "ok" } else { "impossible" };
+        self.metrics().count_rows(&served.name, served.marginals.engine().name(), status, 1);
     }
 
     pub(crate) fn metrics(&self) -> &Metrics {

@@ -21,6 +21,7 @@ use complete::complete;
 
 /// The origin of a row's belief about a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BeliefOrigin {

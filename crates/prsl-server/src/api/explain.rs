@@ -29,8 +29,7 @@ pub(crate) async fn explain(State(service): State<Service>, input: Input) -> Res
 fn run(service: &Service, request: ExplainRequest, _: &Watch) -> Result<ExplainResponse, Problem> {
     let served = service.catalog().find(&request.model)?;
     let explanation = explanation(&served, &request.beliefs.0, request.label.as_deref())?;
-    let status = if explanation.possible { "ok" } else { "impossible" };
-    service.metrics().count_rows(&served.name, served.marginals.engine().name(), status, 1);
+    service.count_row(&served, explanation.possible);
     Ok(ExplainResponse { model: served.name.clone(), version: served.version.clone(), explanation })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use prsl::explain::{Counterfactuals, InformationGains};
 use prsl::lint::{ExpectationResult, Finding};
 use prsl::{Assignment, Explanation, Model};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -179,6 +180,62 @@ pub(crate) struct ExplainResponse {
     /// The explanation.
     #[serde(flatten)]
     pub(crate) explanation: Explanation,
+}
+
+/// A question for the smallest changes that make a category the most probable one.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FlipRequest {
+    /// The name of the model.
+    #[schema(example = "warehouse")]
+    pub(crate) model: String,
+    /// The beliefs of the row.
+    #[serde(default)]
+    pub(crate) beliefs: Beliefs,
+    /// The label whose answer is to change.
+    #[schema(example = "activity")]
+    pub(crate) label: String,
+    /// The category that is to become the most probable one.
+    #[schema(example = "normal")]
+    pub(crate) category: String,
+}
+
+/// What would change the answer: what `prsl explain --flip` prints as JSON.
+#[derive(Debug, DeriveSerialize, ToSchema)]
+pub(crate) struct FlipResponse {
+    /// The name of the model.
+    pub(crate) model: String,
+    /// The version of the model.
+    pub(crate) version: String,
+    /// The changes.
+    #[serde(flatten)]
+    pub(crate) counterfactuals: Counterfactuals,
+}
+
+/// A question for the label to observe next.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NextRequest {
+    /// The name of the model.
+    #[schema(example = "warehouse")]
+    pub(crate) model: String,
+    /// The beliefs of the row.
+    #[serde(default)]
+    pub(crate) beliefs: Beliefs,
+    /// The label of interest; all labels unless it is given.
+    pub(crate) label: Option<String>,
+}
+
+/// What should be asked next: what `prsl explain --next` prints as JSON.
+#[derive(Debug, DeriveSerialize, ToSchema)]
+pub(crate) struct NextResponse {
+    /// The name of the model.
+    pub(crate) model: String,
+    /// The version of the model.
+    pub(crate) version: String,
+    /// The expected gains.
+    #[serde(flatten)]
+    pub(crate) gains: InformationGains,
 }
 
 /// A question about a model with changed rules. Nothing is stored.

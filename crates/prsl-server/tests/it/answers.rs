@@ -71,18 +71,19 @@ async fn an_impossible_row_is_a_result_and_the_others_are_answered() {
     assert_eq!(rows[0], json!({"status": "impossible", "log_evidence": null, "marginals": null, "best": []}));
     assert_eq!(rows[1]["status"], "ok");
     let metrics = server.get("/metrics").await.text();
-    assert!(metrics.contains(
-        "prsl_rows_total{model=\"warehouse\",engine=\"junction_tree\",status=\"impossible\"} 1"
-    ));
+    assert!(
+        metrics.contains(
+            "prsl_rows_total{model=\"warehouse\",engine=\"junction_tree\",status=\"impossible\"} 1"
+        )
+    );
     assert!(metrics.contains("prsl_http_requests_total{route=\"/api/v1/predict\",status=\"200\"} 1"));
 }
 
 #[tokio::test]
 async fn errors_are_the_librarys_sentences_with_the_row() {
     let server = Server::warehouse();
-    let ask = async |rows| {
-        server.refused("/api/v1/predict", json!({"model": "warehouse", "rows": rows})).await
-    };
+    let ask =
+        async |rows| server.refused("/api/v1/predict", json!({"model": "warehouse", "rows": rows})).await;
     assert_eq!(
         ask(json!([{}, {"feets": "gait"}])).await,
         (422, "row 2: unknown label `feets`; did you mean `feet`?".to_owned())
@@ -94,10 +95,7 @@ async fn errors_are_the_librarys_sentences_with_the_row() {
     assert_eq!(ask(json!([{"feets": null}, {}])).await.0, 422);
     let twice = r#"{"model": "warehouse", "beliefs": {"feet": "gait", "feet": "standing"}}"#;
     let answer = server.post("/api/v1/predict", twice).await;
-    assert_eq!(
-        answer.problem().1,
-        "label `feet` is given twice in the evidence; keep one of the two"
-    );
+    assert_eq!(answer.problem().1, "label `feet` is given twice in the evidence; keep one of the two");
     let both = json!({"model": "warehouse", "rows": [], "beliefs": {}});
     assert_eq!(server.refused("/api/v1/predict", both).await.0, 422);
     let unknown = json!({"model": "warehouse", "beliefs": {}, "querry": "mpe"});
@@ -120,7 +118,49 @@ async fn an_explanation_is_that_of_the_library() {
     let answer = server.ask("/api/v1/explain", request).await;
     let influences = answer["rules"][0]["influences"].as_array().expect("a list");
     assert!(influences.iter().all(|influence| influence["label"] == "feet"));
-    assert_eq!(server.refused("/api/v1/explain", json!({"model": "warehouse", "label": "feets"})).await.0, 422);
+    assert_eq!(
+        server.refused("/api/v1/explain", json!({"model": "warehouse", "label": "feets"})).await.0,
+        422
+    );
+}
+
+#[tokio::test]
+async fn changes_and_questions_are_those_of_the_library() {
+    let server = Server::warehouse();
+    let model = warehouse();
+    let engine = prsl::Engines::new(&model).marginals().expect("small");
+    let activity = model.find_label("activity").expect("a label");
+    let normal = model.find_category(activity, "normal").expect("a category");
+    let request =
+        json!({"model": "warehouse", "beliefs": beliefs(), "label": "activity", "category": "normal"});
+    let answer = server.ask("/api/v1/flip", request).await;
+    let expected = engine.counterfactuals(&evidence(), activity, normal).expect("its row");
+    assert_eq!(
+        without_version(answer),
+        serde_json::from_str::<serde_json::Value>(&expected.to_json()).expect("JSON")
+    );
+    for (label, about) in [(json!("activity"), Some(activity)), (json!(null), None)] {
+        let request = json!({"model": "warehouse", "beliefs": {"feet": "standing"}, "label": label});
+        let answer = server.ask("/api/v1/next", request).await;
+        let expected =
+            engine.information_gains(&Evidence::new().observe("feet", "standing"), about).expect("its row");
+        assert_eq!(
+            without_version(answer),
+            serde_json::from_str::<serde_json::Value>(&expected.to_json()).expect("JSON")
+        );
+    }
+    let unknown = json!({"model": "warehouse", "label": "activity", "category": "normale"});
+    assert_eq!(
+        server.refused("/api/v1/flip", unknown).await.1,
+        "unknown category `normale` of label `activity`; did you mean `normal`?"
+    );
+}
+
+fn without_version(mut answer: serde_json::Value) -> serde_json::Value {
+    let map = answer.as_object_mut().expect("an object");
+    assert_eq!(map.remove("model"), Some(json!("warehouse")));
+    assert!(map.remove("version").is_some());
+    answer
 }
 
 #[tokio::test]
@@ -186,6 +226,7 @@ async fn a_model_is_listed_with_its_parts() {
     let rule = &model["rules"][1];
     assert_eq!(rule["sentence"], "if normal then centered or low, 0.9");
     assert_eq!((&rule["number"], &rule["labels"]), (&json!(2), &json!(["activity", "hands"])));
-    let span = rule["start"].as_u64().expect("a byte") as usize..rule["end"].as_u64().expect("a byte") as usize;
+    let span =
+        rule["start"].as_u64().expect("a byte") as usize..rule["end"].as_u64().expect("a byte") as usize;
     assert_eq!(&WAREHOUSE[span], "rule 0.9 reach: normal -> centered | low");
 }

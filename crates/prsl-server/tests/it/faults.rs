@@ -14,8 +14,15 @@ use serde_json::json;
 
 use crate::server::{Server, WAREHOUSE};
 
-const POSTS: [&str; 5] =
-    ["/api/v1/predict", "/api/v1/explain", "/api/v1/whatif", "/api/v1/check", "/v2/models/warehouse/infer"];
+const POSTS: [&str; 7] = [
+    "/api/v1/predict",
+    "/api/v1/explain",
+    "/api/v1/flip",
+    "/api/v1/next",
+    "/api/v1/whatif",
+    "/api/v1/check",
+    "/v2/models/warehouse/infer",
+];
 
 fn limited(limits: RequestLimits) -> Server {
     Server::new(&[("warehouse", WAREHOUSE)], Settings { limits, ..Settings::default() })
@@ -32,7 +39,10 @@ impl hyper::body::Body for Drip {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         if self.sent && !self.repeats {
             return Poll::Pending;
         }
@@ -45,7 +55,8 @@ impl hyper::body::Body for Drip {
 async fn malformed_bodies_are_refused() {
     let server = Server::warehouse();
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
-    let deep_belief = format!("{{\"model\": \"warehouse\", \"beliefs\": {}1{}}}", "{\"a\":".repeat(5000), "}".repeat(5000));
+    let deep_belief =
+        format!("{{\"model\": \"warehouse\", \"beliefs\": {}1{}}}", "{\"a\":".repeat(5000), "}".repeat(5000));
     for path in POSTS {
         for (what, body) in [
             ("empty", Vec::new()),
@@ -107,9 +118,7 @@ impl futures_core::Stream for Frames {
 #[tokio::test]
 async fn too_many_rows_or_assignments_are_refused() {
     let server = limited(RequestLimits { rows: 10, ..RequestLimits::default() });
-    let rows = |n: usize, top: usize| {
-        json!({"model": "warehouse", "rows": vec![json!({}); n], "query": "mpe", "top": top})
-    };
+    let rows = |n: usize, top: usize| json!({"model": "warehouse", "rows": vec![json!({}); n], "query": "mpe", "top": top});
     assert_eq!(server.refused("/api/v1/predict", rows(11, 1)).await.0, 413);
     assert_eq!(server.refused("/api/v1/predict", rows(10, 2)).await.0, 422);
     assert_eq!(server.refused("/api/v1/predict", rows(1, 0)).await.0, 422);
@@ -120,14 +129,15 @@ async fn too_many_rows_or_assignments_are_refused() {
 #[tokio::test]
 async fn work_that_takes_too_long_is_refused() {
     let server = limited(RequestLimits { time: Duration::ZERO, ..RequestLimits::default() });
-    let (status, sentence) = server.refused("/api/v1/predict", json!({"model": "warehouse", "beliefs": {}})).await;
+    let (status, sentence) =
+        server.refused("/api/v1/predict", json!({"model": "warehouse", "beliefs": {}})).await;
     assert!(matches!(status, 422 | 503), "{status} {sentence}");
 }
 
 #[tokio::test]
 async fn other_media_types_methods_and_paths_are_refused() {
     let server = Server::warehouse();
-    for path in &POSTS[..4] {
+    for path in &POSTS[..6] {
         let request = Request::post(*path).header(header::CONTENT_TYPE, "text/plain");
         let answer = server.send(request.body(Body::from("{}")).expect("a request")).await;
         assert_eq!(answer.problem().0, 415, "{path}");

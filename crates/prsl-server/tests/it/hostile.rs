@@ -17,7 +17,12 @@ fn grid(side: usize) -> String {
     }
     for y in 0..side {
         for x in 1..side {
-            let _ = writeln!(text, "rule 0.7: l{x}_{y} xor l{}_{y}\nrule 0.7: l{y}_{x} xor l{y}_{}", x - 1, x - 1);
+            let _ = writeln!(
+                text,
+                "rule 0.7: l{x}_{y} xor l{}_{y}\nrule 0.7: l{y}_{x} xor l{y}_{}",
+                x - 1,
+                x - 1
+            );
         }
     }
     text

@@ -70,12 +70,15 @@ async fn binary_tensors_have_the_bits_of_json() {
     let data = json!([0.05, 0.95, null, null]);
     let inputs = json!([{"name": "feet", "shape": [2, 2], "datatype": "FP64", "data": data}]);
     let expected = server.ask(INFER, json!({"inputs": inputs})).await;
-    for (output, expected) in head["outputs"].as_array().unwrap().iter().zip(expected["outputs"].as_array().unwrap()) {
+    for (output, expected) in
+        head["outputs"].as_array().unwrap().iter().zip(expected["outputs"].as_array().unwrap())
+    {
         let size = output["parameters"]["binary_data_size"].as_u64().expect("a size") as usize;
         let (bytes, after) = rest.split_at(size);
         rest = after;
         assert_eq!((&output["name"], &output["shape"]), (&expected["name"], &expected["shape"]));
-        let numbers: Vec<f64> = bytes.chunks(8).filter_map(|x| Some(f64::from_le_bytes(x.try_into().ok()?))).collect();
+        let numbers: Vec<f64> =
+            bytes.chunks(8).filter_map(|x| Some(f64::from_le_bytes(x.try_into().ok()?))).collect();
         if output["datatype"] == "FP64" {
             assert_eq!(json!(numbers), expected["data"]);
         } else {
@@ -90,9 +93,7 @@ async fn binary_tensors_have_the_bits_of_json() {
 #[tokio::test]
 async fn wrong_tensors_are_refused_with_a_sentence() {
     let server = Server::warehouse();
-    let tensor = |name: &str, shape: Value, datatype: &str, data: Value| {
-        json!({"inputs": [{"name": name, "shape": shape, "datatype": datatype, "data": data}]})
-    };
+    let tensor = |name: &str, shape: Value, datatype: &str, data: Value| json!({"inputs": [{"name": name, "shape": shape, "datatype": datatype, "data": data}]});
     for (request, part) in [
         (tensor("feets", json!([1, 2]), "FP64", json!([1, 0])), "did you mean `feet`?"),
         (tensor("feet", json!([1, 3]), "FP64", json!([1, 0, 0])), "expected [rows, 2]"),
@@ -109,7 +110,10 @@ async fn wrong_tensors_are_refused_with_a_sentence() {
         assert!((400..500).contains(&status) && sentence.contains(part), "{status} {sentence}");
     }
     let short = binary(&server, &json!({"inputs": feet(32)}), &[0; 31]).await;
-    assert_eq!(short.problem(), (422, "input `feet` has 32 bytes after the JSON, and only 31 are left".to_owned()));
+    assert_eq!(
+        short.problem(),
+        (422, "input `feet` has 32 bytes after the JSON, and only 31 are left".to_owned())
+    );
     let request = Request::post(INFER).header("Inference-Header-Content-Length", "99");
     let answer = server.send(request.body(Body::from("{}")).expect("a request")).await;
     assert_eq!(answer.problem().0, 400);
@@ -121,7 +125,8 @@ async fn wrong_tensors_are_refused_with_a_sentence() {
 
 #[tokio::test]
 async fn impossible_rows_are_null() {
-    let server = Server::new(&[("warehouse", "label a\nrule 1: a\nrule 1: !a")], prsl_server::Settings::default());
+    let server =
+        Server::new(&[("warehouse", "label a\nrule 1: a\nrule 1: !a")], prsl_server::Settings::default());
     let answer = server.ask(INFER, json!({"inputs": []})).await;
     assert_eq!(output(&answer, "marginal.a")["data"], json!([null, null]));
     assert_eq!(output(&answer, "log_evidence")["data"], json!([null]));

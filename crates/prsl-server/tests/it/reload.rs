@@ -46,7 +46,8 @@ async fn a_file_replaced_a_hundred_times_under_load_never_gives_a_mixed_answer()
                 let mut seen: Vec<(String, f64)> = Vec::new();
                 while !is_over.load(Ordering::Relaxed) {
                     let rows = vec![json!({"feet": {"gait": 0.3, "standing": 0.7}}); 20];
-                    let answer = server.ask("/api/v1/predict", json!({"model": "warehouse", "rows": rows})).await;
+                    let answer =
+                        server.ask("/api/v1/predict", json!({"model": "warehouse", "rows": rows})).await;
                     let first = &answer["rows"][0];
                     let all = answer["rows"].as_array().expect("rows");
                     assert!(all.len() == 20 && all.iter().all(|row| row == first), "a mixed answer");
@@ -65,7 +66,8 @@ async fn a_file_replaced_a_hundred_times_under_load_never_gives_a_mixed_answer()
         };
         tokio::task::spawn_blocking(work).await.expect("it reloads");
     }
-    let last = server.ask("/api/v1/predict", json!({"model": "warehouse", "beliefs": {"feet": [0.3, 0.7]}})).await;
+    let last =
+        server.ask("/api/v1/predict", json!({"model": "warehouse", "beliefs": {"feet": [0.3, 0.7]}})).await;
     is_over.store(true, Ordering::Relaxed);
     assert_eq!(last["rows"][0]["marginals"]["activity"]["walking"].as_f64(), Some(expected[100]));
     let mut by_version: HashMap<String, f64> = HashMap::new();
@@ -98,7 +100,9 @@ async fn a_broken_file_keeps_the_old_model_and_shows_in_readyz() {
         let now = state(&server).await;
         assert_eq!(now["status"], "degraded", "{broken:?}");
         assert_eq!(now["models"][0]["ready"], true);
-        assert!(now["models"][0]["failure"].as_str().is_some_and(|failure| failure.contains("warehouse.prsl")));
+        assert!(
+            now["models"][0]["failure"].as_str().is_some_and(|failure| failure.contains("warehouse.prsl"))
+        );
     }
     replace(&server, "label a\nrule 0.9: b");
     refresh(&server);
@@ -122,7 +126,8 @@ async fn a_file_that_is_still_being_written_waits() {
 #[tokio::test]
 async fn files_of_the_folder_come_and_go() {
     let server = Server::warehouse();
-    std::fs::write(server.folder.path().join("other.json"), Model::parse("label a").unwrap().to_json()).unwrap();
+    std::fs::write(server.folder.path().join("other.json"), Model::parse("label a").unwrap().to_json())
+        .unwrap();
     std::fs::write(server.folder.path().join("notes.txt"), "no model").unwrap();
     refresh(&server);
     assert_eq!(server.service.model_names(), ["other", "warehouse"]);

@@ -16,7 +16,8 @@ fn protected() -> Server {
 }
 
 async fn send(server: &Server, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
-    let mut request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
+    let mut request =
+        Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, "application/json");
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -123,13 +124,16 @@ async fn names_are_never_paths() {
         }
         for method in [Method::PUT, Method::DELETE] {
             let path = format!("/api/v1/models/{name}");
-            let request = Request::builder().method(method).uri(&path).header(header::AUTHORIZATION, &authorization);
+            let request =
+                Request::builder().method(method).uri(&path).header(header::AUTHORIZATION, &authorization);
             let request = request.header(header::CONTENT_TYPE, "application/json");
-            let answer = server.send(request.body(Body::from(r#"{"text": "label a"}"#)).expect("a request")).await;
+            let answer =
+                server.send(request.body(Body::from(r#"{"text": "label a"}"#)).expect("a request")).await;
             assert!(matches!(answer.status.as_u16(), 400 | 404 | 405 | 422), "{path}: {}", answer.status);
         }
     }
-    let mut files: Vec<_> = std::fs::read_dir(server.folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(server.folder.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     files.sort();
     assert_eq!(files, ["secret.txt", "warehouse.prsl"]);
 }
@@ -153,7 +157,10 @@ async fn every_answer_has_the_security_headers_and_an_id() {
         let answer = server.get(path).await;
         let policy = answer.headers["content-security-policy"].to_str().expect("a policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{path}");
-        assert!(!policy.contains("http:") && !policy.contains("https:") && !policy.contains("unsafe"), "{path}");
+        assert!(
+            !policy.contains("http:") && !policy.contains("https:") && !policy.contains("unsafe"),
+            "{path}"
+        );
         assert_eq!(answer.headers["x-content-type-options"], "nosniff");
         assert_eq!(answer.headers["x-frame-options"], "DENY");
         assert!(answer.headers.contains_key("x-request-id"), "{path}");

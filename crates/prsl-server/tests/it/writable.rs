@@ -88,7 +88,8 @@ async fn models_are_read_only_unless_told_otherwise() {
     assert_eq!(send(&server, "PUT", "warehouse", "label a\n", None).await.problem().0, 403);
     assert_eq!(send(&server, "DELETE", "warehouse", "", None).await.problem().0, 403);
     let settings = Settings { writable: true, ..Settings::default() };
-    let refused = Service::open(&[server.file("warehouse")], None, settings.clone()).err().expect("no folder");
+    let refused =
+        Service::open(&[server.file("warehouse")], None, settings.clone()).err().expect("no folder");
     assert!(refused.to_string().contains("--dir"));
     // A model that was named at the start is not in the folder.
     let other = tempfile::tempdir().unwrap();
