@@ -1,10 +1,13 @@
 //! Bodies of requests: read within the limits on size and time.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::problem::Problem;
 use crate::service::Service;
@@ -14,6 +17,33 @@ use crate::settings::RequestLimits;
 pub(crate) struct Input {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// The share of the memory for bodies.
+    _buffer: OwnedSemaphorePermit,
+}
+
+/// The memory for the bodies of all requests.
+pub(crate) struct Buffers {
+    blocks: Arc<Semaphore>,
+}
+
+/// Bytes of a block of memory for bodies.
+const BLOCK: usize = 4096;
+
+impl Buffers {
+    pub(crate) fn new(limits: &RequestLimits) -> Self {
+        // One body of the largest size always fits.
+        let bytes = limits.buffered_bytes.max(limits.body_bytes);
+        let n_blocks = bytes.div_ceil(BLOCK).min(Semaphore::MAX_PERMITS);
+        Self { blocks: Arc::new(Semaphore::new(n_blocks)) }
+    }
+
+    /// Memory for a body of up to this many bytes.
+    fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Problem> {
+        let n_blocks = u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX);
+        Arc::clone(&self.blocks).try_acquire_many_owned(n_blocks).map_err(|_| {
+            Problem::busy("the bodies of other requests take all memory for bodies; try again after a second")
+        })
+    }
 }
 
 impl FromRequest<Service> for Input {
@@ -27,9 +57,12 @@ impl FromRequest<Service> for Input {
         if given.is_some_and(|given| given > limits.body_bytes as u64) {
             return Err(too_large(limits));
         }
+        // A body of unknown length may have any length up to the limit.
+        let most = given.and_then(|given| usize::try_from(given).ok()).unwrap_or(limits.body_bytes);
+        let buffer = service.buffers().take(most)?;
         let body = tokio::time::timeout(limits.body_time, read(body, limits)).await;
         let body = body.map_err(|_| too_slow(limits))??;
-        Ok(Self { headers: parts.headers, body })
+        Ok(Self { headers: parts.headers, body, _buffer: buffer })
     }
 }
 

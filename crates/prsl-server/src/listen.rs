@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore, watch};
-use tokio::time::{Instant, interval, sleep, timeout_at};
+use tokio::time::{Instant, interval, sleep, timeout, timeout_at};
 
 use crate::app;
 use crate::service::Service;
@@ -88,8 +88,8 @@ fn signals() -> io::Result<impl Future<Output = ()>> {
 
 /// Serves until `ended` resolves. Then all requests that were accepted are answered.
 ///
-/// After the signal, connections are still accepted for a moment, and each answer closes its connection. Idle
-/// connections are closed after that.
+/// After the signal, connections are still accepted for a second, and each answer closes its connection. Connections
+/// that stay idle are closed a second later.
 pub async fn serve(
     service: Service,
     listener: TcpListener,
@@ -103,18 +103,22 @@ pub async fn serve(
     }
     service.drain();
     tracing::info!(connections = connections.open(), "ending: requests that were accepted are answered");
+    // New connections end after their first answer, so nobody who has connected by now is left without one.
     let drained = Instant::now() + DRAIN;
-    // New connections end after their first answer, so the last one has an answer too.
-    while connections.open() > 0 && Instant::now() < drained {
-        tokio::select! {
-            () = connections.accept_all(&listener) => {}
-            () = connections.all_closed.notified() => {}
-            () = sleep(drained - Instant::now()) => {}
-        }
+    tokio::select! {
+        () = connections.accept_all(&listener) => {}
+        _ = connections.closed_by(drained) => {}
     }
     connections.accept_waiting(&listener).await;
     drop(listener);
-    connections.end(service.settings().limits.time + service.settings().limits.body_time).await;
+    // The last ones have sent their request by now, or are idle.
+    if !connections.closed_by(Instant::now() + DRAIN).await {
+        connections.close_idle();
+    }
+    let limits = &service.settings().limits;
+    if !connections.closed_by(Instant::now() + limits.time + limits.body_time).await {
+        tracing::warn!(connections = connections.open(), "some connections did not end in time");
+    }
     background.iter().for_each(tokio::task::JoinHandle::abort);
     tracing::info!("ended");
     Ok(())
@@ -163,9 +167,8 @@ impl Connections {
 
     /// Accepts the connections that the system has accepted already.
     async fn accept_waiting(&self, listener: &TcpListener) {
-        let soon = Duration::from_millis(20);
-        while let Ok(Ok((stream, _))) = tokio::time::timeout(soon, listener.accept()).await {
-            let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
+        while let Ok(Ok((stream, _))) = timeout(Duration::ZERO, listener.accept()).await {
+            let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else { return };
             self.spawn(stream, permit);
         }
     }
@@ -195,16 +198,19 @@ impl Connections {
         });
     }
 
-    /// Closes idle connections, and waits until all others have their answer.
-    async fn end(&self, most: Duration) {
+    /// Closes idle connections from now on. Others are closed after their answer.
+    fn close_idle(&self) {
         self.ending.send_replace(true);
-        let deadline = Instant::now() + most;
+    }
+
+    /// Waits until no connection is open. Returns false if some still are at the deadline.
+    async fn closed_by(&self, deadline: Instant) -> bool {
         while self.open() > 0 {
             if timeout_at(deadline, self.all_closed.notified()).await.is_err() {
-                tracing::warn!(connections = self.open(), "some connections did not end in time");
-                return;
+                return false;
             }
         }
+        true
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::catalog::{Catalog, Change};
+use crate::input::Buffers;
 use crate::measure::Metrics;
 use crate::served::{Served, Trust};
 use crate::settings::Settings;
@@ -21,6 +22,7 @@ struct Inner {
     settings: Settings,
     catalog: Catalog,
     workers: Workers,
+    buffers: Buffers,
     metrics: Metrics,
     is_draining: AtomicBool,
 }
@@ -44,8 +46,9 @@ impl Service {
         }
         let catalog = Catalog::open(models, folder, Trust::Owner(settings.memory))?;
         let workers = Workers::new(&settings.limits);
+        let buffers = Buffers::new(&settings.limits);
         let (metrics, is_draining) = (Metrics::new(), AtomicBool::new(false));
-        Ok(Self { inner: Arc::new(Inner { settings, catalog, workers, metrics, is_draining }) })
+        Ok(Self { inner: Arc::new(Inner { settings, catalog, workers, buffers, metrics, is_draining }) })
     }
 
     /// The names of the models that are served.
@@ -86,6 +89,10 @@ impl Service {
 
     pub(crate) fn workers(&self) -> &Workers {
         &self.inner.workers
+    }
+
+    pub(crate) fn buffers(&self) -> &Buffers {
+        &self.inner.buffers
     }
 
     /// Counts one row of a model.

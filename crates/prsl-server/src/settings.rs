@@ -41,10 +41,14 @@ impl Default for Settings {
 pub struct RequestLimits {
     /// Bytes of a request body.
     pub body_bytes: usize,
+    /// Bytes of all request bodies in memory. More requests are answered with 503.
+    pub buffered_bytes: usize,
     /// Time for reading a request body.
     pub body_time: Duration,
     /// Rows of one request.
     pub rows: usize,
+    /// Numbers in the answer to one request: its rows times the categories of all labels.
+    pub numbers: usize,
     /// Time from a read request to its answer.
     pub time: Duration,
     /// Requests that run or wait. More are answered with 503.
@@ -75,8 +79,10 @@ impl Default for RequestLimits {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             body_bytes: 32 << 20,
+            buffered_bytes: 512 << 20,
             body_time: Duration::from_secs(10),
             rows: 10_000,
+            numbers: 5_000_000,
             time: Duration::from_secs(30),
             requests: 512,
             workers: cores.max(2),

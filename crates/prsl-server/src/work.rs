@@ -137,3 +137,82 @@ fn spawn<T: Send + 'static>(
         result
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::settings::PostedLimits;
+
+    fn workers(requests: usize, workers: usize, time: Duration) -> Arc<Workers> {
+        let posted = PostedLimits { requests: 1, ..PostedLimits::default() };
+        let limits = RequestLimits { requests, workers, time, posted, ..RequestLimits::default() };
+        Arc::new(Workers::new(&limits))
+    }
+
+    /// A job that waits until the sender is dropped or used.
+    fn waiting(receiver: mpsc::Receiver<()>) -> impl FnOnce(&Watch) -> Result<(), Problem> + Send {
+        move |_| {
+            let _ = receiver.recv();
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_more_and_the_other_queue_does_not() {
+        let workers = workers(1, 1, Duration::from_secs(60));
+        let (end, receiver) = mpsc::channel();
+        let shared = Arc::clone(&workers);
+        let first = tokio::spawn(async move { shared.run(Lane::Served, waiting(receiver)).await });
+        while workers.served.running.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let refused = workers.run(Lane::Served, |_| Ok(())).await.expect_err("the queue is full");
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let response = axum::response::IntoResponse::into_response(refused);
+        assert_eq!(response.headers()["retry-after"], "1");
+        assert!(workers.run(Lane::Posted, |_| Ok(())).await.is_ok());
+        drop(end);
+        assert!(first.await.expect("no panic").is_ok());
+        assert!(workers.run(Lane::Served, |_| Ok(())).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_dropped_request_cancels_its_work() {
+        let workers = workers(4, 1, Duration::from_secs(60));
+        let (started, is_started) = mpsc::channel();
+        let (ended, is_ended) = mpsc::channel();
+        let shared = Arc::clone(&workers);
+        let job = move |watch: &Watch| {
+            let _ = started.send(());
+            while watch.check().is_ok() {
+                std::thread::yield_now();
+            }
+            let _ = ended.send(());
+            Ok(())
+        };
+        let request = tokio::spawn(async move { shared.run(Lane::Served, job).await });
+        while is_started.try_recv().is_err() {
+            tokio::task::yield_now().await;
+        }
+        request.abort();
+        assert!(request.await.is_err());
+        is_ended.recv().expect("the work has noticed");
+        assert!(workers.run(Lane::Served, |_| Ok(())).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn work_beyond_the_time_limit_is_refused_and_keeps_its_worker_until_it_ends() {
+        let workers = workers(2, 1, Duration::from_millis(1));
+        let (end, receiver) = mpsc::channel();
+        let refused = workers.run(Lane::Served, waiting(receiver)).await.expect_err("it takes too long");
+        assert!(matches!(
+            refused.status(),
+            StatusCode::UNPROCESSABLE_ENTITY | StatusCode::SERVICE_UNAVAILABLE
+        ));
+        drop(end);
+        let panicked = workers.run(Lane::Posted, |_| -> Result<(), Problem> { panic!("on purpose") }).await;
+        assert!(panicked.is_err());
+    }
+}

@@ -21,5 +21,6 @@ mod pipes;
 mod plot;
 mod predict;
 mod runner;
+mod serve;
 mod simulate;
 mod tables;

@@ -34,7 +34,7 @@ fn run(service: &Service, request: PredictRequest, watch: &Watch) -> Result<Pred
     let served = service.catalog().find(&request.model)?;
     let top = request.top.unwrap_or(1);
     let rows = rows(request.beliefs, request.rows)?;
-    check_size(service, rows.len(), top)?;
+    check_size(service, &served, rows.len(), top)?;
     let normalize = if request.normalize { Normalize::Always } else { Normalize::Never };
     let rows = matrix(&served, rows, normalize)?;
     let wanted = Wanted {
@@ -63,8 +63,14 @@ fn rows(beliefs: Option<Beliefs>, rows: Option<Vec<Beliefs>>) -> Result<Vec<Beli
 }
 
 /// Returns an error if a request has too many rows, or asks for too many assignments.
-pub(crate) fn check_size(service: &Service, n_rows: usize, top: usize) -> Result<(), Problem> {
-    let limit = service.settings().limits.rows;
+pub(crate) fn check_size(
+    service: &Service,
+    served: &Served,
+    n_rows: usize,
+    top: usize,
+) -> Result<(), Problem> {
+    let limits = &service.settings().limits;
+    let limit = limits.rows.min(limits.numbers / served.model().n_categories().max(1));
     if n_rows > limit {
         let detail =
             format!("the request has {n_rows} rows, more than the limit of {limit}; send fewer at a time");

@@ -106,7 +106,7 @@ fn beliefs(
             }
         };
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
-        check_size(service, rows, 1)?;
+        check_size(service, served, rows, 1)?;
         if *n_rows.get_or_insert(rows) != rows {
             return Err(
                 input.wrong(&format!("has {rows} rows, and the ones before have {}", n_rows.unwrap_or(0)))

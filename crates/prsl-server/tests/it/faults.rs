@@ -88,6 +88,23 @@ async fn oversized_bodies_are_refused_with_and_without_a_length() {
 }
 
 #[tokio::test]
+async fn bodies_beyond_the_memory_for_all_of_them_wait_elsewhere() {
+    let limits = RequestLimits { body_bytes: 8192, buffered_bytes: 8192, ..RequestLimits::default() };
+    let server = std::sync::Arc::new(limited(limits));
+    let slow = Drip { bytes: Bytes::from_static(b"{"), repeats: false, sent: false };
+    let shared = std::sync::Arc::clone(&server);
+    let first = tokio::spawn(async move { shared.post(POSTS[0], Body::new(slow)).await.status });
+    // The first request has the memory while it waits for the rest of its body.
+    tokio::task::yield_now().await;
+    let request = json!({"model": "warehouse", "beliefs": {}}).to_string();
+    let refused = server.post(POSTS[0], Body::from(request.clone())).await;
+    assert_eq!((refused.problem().0, &refused.headers["retry-after"]), (503, &"1".parse().unwrap()));
+    first.abort();
+    assert!(first.await.is_err());
+    assert_eq!(server.post(POSTS[0], request).await.status, 200);
+}
+
+#[tokio::test]
 async fn slow_bodies_are_refused() {
     let server = limited(RequestLimits { body_time: Duration::from_millis(20), ..RequestLimits::default() });
     for path in POSTS {
@@ -117,6 +134,9 @@ impl futures_core::Stream for Frames {
 
 #[tokio::test]
 async fn too_many_rows_or_assignments_are_refused() {
+    let wide = limited(RequestLimits { numbers: 80, ..RequestLimits::default() });
+    let request = json!({"model": "warehouse", "rows": vec![json!({}); 11]});
+    assert!(wide.refused("/api/v1/predict", request).await.1.contains("more than the limit of 10;"));
     let server = limited(RequestLimits { rows: 10, ..RequestLimits::default() });
     let rows = |n: usize, top: usize| json!({"model": "warehouse", "rows": vec![json!({}); n], "query": "mpe", "top": top});
     assert_eq!(server.refused("/api/v1/predict", rows(11, 1)).await.0, 413);
