@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python problems benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
 
 all: test
 
@@ -9,7 +9,7 @@ demo:
 	cargo run -p prsl-cli -- demo target/demo
 
 ## All checks: formatting, lints, tests, documentation, Python package and oracles.
-test: lint test-rust doc test-python test-oracles
+test: lint test-rust doc test-python test-oracles test-server
 
 test-rust:
 	cargo test --workspace
@@ -26,8 +26,16 @@ test-python-oldest:
 test-oracles:
 	bash tests/oracles/run
 
+## The service with tritonclient, compared with the command line, in a separate virtual environment.
+test-server:
+	bash tests/server/run quick
+
+## The same with schemathesis, which sends whatever the description of the API allows.
+test-server-all:
+	bash tests/server/run
+
 ## The same with tests that take minutes, and ten minutes of fuzzing per target.
-test-all: test test-python-oldest test-long test-extremes fuzz
+test-all: test test-python-oldest test-server-all test-long test-extremes bench-server fuzz
 
 test-long:
 	PRSL_SIMULATIONS=8 cargo test --release -p prsl --test learn -- simulated
@@ -71,6 +79,10 @@ problems:
 	bash python/venv release
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 target/python-venv/bin/python bench/python/problems.py
 
+## Load on the service, with oha: latency, errors, memory and rows per second; writes the table of docs/server.md.
+bench-server:
+	bash bench/server/run
+
 ## The paper's benchmark, about an hour: target/benchmark/report.html (docs/benchmark.md). `BENCHMARK=--quick` is faster.
 benchmark:
 	bash bench/paper/run $(BENCHMARK)
@@ -92,7 +104,7 @@ FUZZ_SECONDS ?= 600
 fuzz:
 	cargo fuzz --version || cargo install cargo-fuzz
 	cargo run -p prsl-data --example parquet_seeds -- fuzz/seeds/parquet
-	for target in parse formula json export csv parquet arff import exact circuit loopy sampler branch_and_bound; do \
+	for target in parse formula json export csv parquet arff import requests exact circuit loopy sampler branch_and_bound; do \
 	    mkdir -p fuzz/corpus/$$target; \
 	    RUSTC_BOOTSTRAP=1 cargo fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
 	        -dict=fuzz/prsl.dict -timeout=5 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 || exit 1; \

@@ -119,6 +119,10 @@ class GivenTwiceError(BeliefError):
     """A label was given twice."""
 
 
+class CategoryGivenTwiceError(BeliefError):
+    """A category was given twice in one belief."""
+
+
 class UnknownLabelError(ModelError):
     """There is no such label."""
 

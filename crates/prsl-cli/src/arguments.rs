@@ -15,7 +15,7 @@ use prsl_data::{
 use crate::memory::Memory;
 use crate::{
     calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, import, learn, output,
-    plot, predict, schema, simulate, style,
+    plot, predict, schema, serve, simulate, style,
 };
 
 const EXAMPLES: &str = "\
@@ -58,6 +58,7 @@ enum Command {
     Import(import::Arguments),
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
+    Serve(serve::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
@@ -79,6 +80,7 @@ impl Arguments {
             Command::Import(arguments) => arguments.run(),
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),
+            Command::Serve(arguments) => arguments.run(),
             Command::Schema(arguments) => arguments.run(),
             Command::Completions(arguments) => arguments.run(),
         }

@@ -23,6 +23,7 @@ mod predict;
 mod progress;
 mod report;
 mod schema;
+mod serve;
 mod simulate;
 mod style;
 mod table;

@@ -21,6 +21,7 @@ use complete::complete;
 
 /// The origin of a row's belief about a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum BeliefOrigin {
@@ -208,8 +209,24 @@ impl BeliefMatrix {
 
     /// Adds the row of one instance's evidence.
     pub fn push_evidence(&mut self, evidence: &Evidence) -> Result<()> {
+        self.push_evidence_with(evidence, Normalize::Never)
+    }
+
+    /// The same with a treatment of beliefs that do not sum to 1.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Model, Normalize};
+    ///
+    /// let mut rows = BeliefMatrix::new(&Model::parse("label hands: high, low")?);
+    /// let evidence = Evidence::new().belief("hands", [3.0, 1.0]);
+    /// assert!(rows.push_evidence(&evidence).is_err());
+    /// rows.push_evidence_with(&evidence, Normalize::Always)?;
+    /// assert_eq!(rows.row(0)[..], [0.75, 0.25]);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn push_evidence_with(&mut self, evidence: &Evidence, normalize: Normalize) -> Result<()> {
         let (cells, observed) = evidence.cells(&self.model)?;
-        self.push_with_observed(&cells, &observed, Normalize::Never)
+        self.push_with_observed(&cells, &observed, normalize)
     }
 
     /// The model whose labels it has.

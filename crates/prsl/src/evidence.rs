@@ -27,6 +27,7 @@ pub struct Evidence {
 #[derive(Clone, Debug, PartialEq)]
 enum Known {
     Belief(Vec<Option<f64>>),
+    Named(Vec<(String, Option<f64>)>),
     Observed(String),
 }
 
@@ -48,6 +49,29 @@ impl Evidence {
         belief: impl IntoIterator<Item = Option<f64>>,
     ) -> Self {
         self.given.push((label.into(), Known::Belief(belief.into_iter().collect())));
+        self
+    }
+
+    /// Adds a distribution by the names of its categories. Categories that are missing, or without a number, share the
+    /// remaining probability equally.
+    ///
+    /// ```
+    /// use prsl::{Evidence, Model};
+    ///
+    /// let model = Model::parse("label hands: high, centered, low")?;
+    /// let evidence = Evidence::new().named_belief("hands", [("low", Some(0.5))]);
+    /// assert_eq!(model.row(&evidence)?[..], [0.25, 0.25, 0.5]);
+    /// let twice = Evidence::new().named_belief("hands", [("low", Some(0.5)), ("low", Some(0.4))]);
+    /// assert_eq!(model.row(&twice).unwrap_err().to_string(), "category `low` of label `hands` is given twice in the evidence; keep one of the two");
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn named_belief<C: Into<String>>(
+        mut self,
+        label: impl Into<String>,
+        belief: impl IntoIterator<Item = (C, Option<f64>)>,
+    ) -> Self {
+        let belief = belief.into_iter().map(|(category, value)| (category.into(), value)).collect();
+        self.given.push((label.into(), Known::Named(belief)));
         self
     }
 
@@ -80,6 +104,21 @@ impl Evidence {
                 Known::Belief(_) if label.classifier().is_none() => {
                     return Err(Error::Latent { label: name.clone() });
                 }
+                // A missing value of a latent label is no belief.
+                Known::Named(belief) if label.classifier().is_none() && has_number(belief) => {
+                    return Err(Error::Latent { label: name.clone() });
+                }
+                Known::Named(belief) => {
+                    let mut given = vec![false; block.len()];
+                    for (category, value) in belief {
+                        let place = model.find_category(id, category)?.index();
+                        if std::mem::replace(&mut given[place], true) {
+                            let (label, category) = (name.clone(), category.clone());
+                            return Err(Error::CategoryGivenTwice { label, category });
+                        }
+                        block[place] = *value;
+                    }
+                }
                 Known::Belief(belief) if belief.len() == block.len() => block.copy_from_slice(belief),
                 Known::Belief(belief) if belief.len() == 1 && label.is_binary() => block[0] = belief[0],
                 Known::Belief(belief) => {
@@ -94,6 +133,10 @@ impl Evidence {
         }
         Ok((cells, observed))
     }
+}
+
+fn has_number(belief: &[(String, Option<f64>)]) -> bool {
+    belief.iter().any(|(_, value)| value.is_some())
 }
 
 impl Model {

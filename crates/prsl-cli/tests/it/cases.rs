@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::runner::Folder;
 
 /// The lines of each section.
-fn sections(text: &str) -> HashMap<&str, Vec<&str>> {
+pub fn sections(text: &str) -> HashMap<&str, Vec<&str>> {
     let mut sections: HashMap<&str, Vec<&str>> = HashMap::new();
     let mut section = "";
     for line in text.lines() {
@@ -22,7 +22,7 @@ fn sections(text: &str) -> HashMap<&str, Vec<&str>> {
 }
 
 /// One row of CSV with all columns of the model.
-fn table(model: &prsl::Model, evidence: &[&str]) -> String {
+pub fn table(model: &prsl::Model, evidence: &[&str]) -> String {
     let given: HashMap<&str, &str> =
         evidence.iter().map(|line| line.rsplit_once(' ').expect("a column and a number")).collect();
     let columns: Vec<String> = model
@@ -40,7 +40,7 @@ fn table(model: &prsl::Model, evidence: &[&str]) -> String {
     format!("{}\n{}\n", header.join(","), cells.join(","))
 }
 
-fn object(folder: &Folder, arguments: &str) -> Map<String, Value> {
+pub fn object(folder: &Folder, arguments: &str) -> Map<String, Value> {
     let run = folder.prsl(arguments);
     assert_eq!(run.code, 0, "{run}");
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run}"))

@@ -25,6 +25,7 @@ fn all_help_texts() {
         "import",
         "demo",
         "simulate",
+        "serve",
         "schema",
         "completions",
     ] {

@@ -24,5 +24,6 @@ mod plot;
 mod predict;
 mod runner;
 mod same_bits;
+mod serve;
 mod simulate;
 mod tables;

@@ -177,6 +177,14 @@ pub enum Error {
         /// The label.
         label: String,
     },
+    /// A category given twice in one belief.
+    #[error("category {category} of label {label} is given twice in the evidence; keep one of the two", category = quoted(.category), label = quoted(.label))]
+    CategoryGivenTwice {
+        /// The label.
+        label: String,
+        /// The category.
+        category: String,
+    },
     /// A label that the model does not have.
     #[error("unknown label {label}{context}{}", did_you_mean(.suggestion), label = quoted(.label))]
     UnknownLabel {
@@ -402,6 +410,7 @@ impl Error {
             Error::ZeroBelief { .. } => "ZeroBelief",
             Error::Latent { .. } => "Latent",
             Error::GivenTwice { .. } => "GivenTwice",
+            Error::CategoryGivenTwice { .. } => "CategoryGivenTwice",
             Error::UnknownLabel { .. } => "UnknownLabel",
             Error::UnknownCategory { .. } => "UnknownCategory",
             Error::UnknownRule { .. } => "UnknownRule",

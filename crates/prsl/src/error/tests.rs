@@ -30,6 +30,7 @@ fn one_of_each() -> Vec<Error> {
         Error::ZeroBelief { label: text() },
         Error::Latent { label: text() },
         Error::GivenTwice { label: text() },
+        Error::CategoryGivenTwice { label: text(), category: "rain".to_owned() },
         Error::unknown_label("wether", "", ["weather"]),
         Error::unknown_category("weather", "rian", " in rule `wet <- rian`", ["sun", "rain"]),
         Error::UnknownRule { rule: "rian".to_owned(), suggestion },

@@ -9,6 +9,7 @@ use crate::posterior::{MostProbable, Posterior};
 
 /// A most probable assignment by names, with its probability.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct NamedAssignment {
     /// P(these categories | rules, evidence).
@@ -26,6 +27,7 @@ pub struct NamedAssignment {
 
 /// The category of one label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Choice {
     /// The label.

@@ -38,6 +38,7 @@ const MAX_SHOWN: usize = 12;
 /// Both are exact, with one inference per category of each label that is not observed. Loopy propagation approximates them.
 /// Checked in `gains_agree_with_the_enumerated_joint`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct InformationGains {
     /// Whether an answer is approximate: by loopy propagation, or with lost digits.
@@ -59,6 +60,7 @@ pub struct InformationGains {
 
 /// The expected information gain from observing one label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct InformationGain {
     /// The label to observe.
@@ -73,6 +75,7 @@ pub struct InformationGain {
 
 /// One possible answer to the question for a label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct PossibleAnswer {
     /// The observed category.

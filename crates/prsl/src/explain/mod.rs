@@ -292,6 +292,7 @@ impl Explainer {
 /// # Ok::<(), prsl::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Explanation {
     /// Whether loopy propagation answered: probabilities, agreements and ln Z are approximate then.
@@ -319,6 +320,7 @@ pub struct Explanation {
 
 /// The effect of all typical combinations together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct TypicalExplanation {
     /// Number of combinations.
@@ -331,6 +333,7 @@ pub struct TypicalExplanation {
 
 /// One label before and after the rules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LabelExplanation {
     /// Its name.
@@ -343,6 +346,7 @@ pub struct LabelExplanation {
 
 /// One category before and after the rules.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct CategoryExplanation {
     /// Its name.
@@ -373,6 +377,23 @@ impl Explanation {
         let mut rules: Vec<&RuleExplanation> = self.rules.iter().collect();
         rules.sort_by_key(|rule| Reverse(size(rule.largest_change.unwrap_or(0.0))));
         rules
+    }
+
+    /// The same explanation with the effects on one label only.
+    ///
+    /// ```
+    /// use prsl::{Evidence, Explainer, Model};
+    ///
+    /// let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b")?;
+    /// let explanation = Explainer::compile(&model)?.explain(&Evidence::new().belief("a", [0.8]))?.about("b");
+    /// assert!(explanation.rules[0].influence("a").is_none() && explanation.rules[0].influence("b").is_some());
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn about(mut self, label: &str) -> Self {
+        let rules = self.rules.iter_mut().map(|rule| &mut rule.influences);
+        let typical = self.typical.iter_mut().map(|typical| &mut typical.influences);
+        rules.chain(typical).for_each(|influences| influences.retain(|influence| influence.label == label));
+        self
     }
 
     /// The choices in which the runner-up differs from the best assignment.

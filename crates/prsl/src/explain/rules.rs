@@ -13,6 +13,7 @@ use crate::rule::{Body, Rule, RuleId};
 
 /// The kind of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RuleKind {
@@ -24,6 +25,7 @@ pub enum RuleKind {
 
 /// The effect of one rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct RuleExplanation {
     /// Its number, from 1.
@@ -72,6 +74,7 @@ pub struct RuleExplanation {
 
 /// The effect of a rule on one label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Influence {
     /// The label.
@@ -84,6 +87,7 @@ pub struct Influence {
 
 /// One category's posterior with and without a rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Change {
     /// The category.
@@ -103,6 +107,7 @@ pub struct Change {
 
 /// A category that a rule made certain or impossible, in floating-point arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Became {

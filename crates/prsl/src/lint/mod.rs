@@ -24,6 +24,7 @@ mod combinations;
 mod engine;
 mod expectations;
 mod implied;
+mod outcomes;
 mod probabilities;
 mod reasons;
 mod report;
@@ -43,6 +44,7 @@ use crate::infer::Limits;
 use crate::text::Document;
 use engine::Engine;
 pub use implied::{Implied, implied};
+pub use outcomes::{ExpectationOutcome, ExpectationResult, expectation_results};
 use report::Report;
 use rules::Checked;
 pub use summary::{Summary, summarize};
@@ -50,6 +52,7 @@ pub(crate) use table::Table;
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Severity {
@@ -72,8 +75,20 @@ impl Severity {
     }
 }
 
+/// How a byte range is written in JSON.
+#[cfg(feature = "openapi")]
+#[derive(utoipa::ToSchema)]
+#[allow(dead_code, reason = "it describes a range to readers of the API")]
+struct Span {
+    /// The first byte.
+    start: usize,
+    /// The byte after the last one.
+    end: usize,
+}
+
 /// A result of the checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Finding {
     /// Its severity.
@@ -81,6 +96,7 @@ pub struct Finding {
     /// The kind of finding in kebab case, such as `duplicate-rule`.
     pub code: &'static str,
     /// Byte range in the document's source; empty if the finding is about the whole model.
+    #[cfg_attr(feature = "openapi", schema(value_type = Span))]
     pub span: Range<usize>,
     /// Line of the span's start, from 1.
     pub line: usize,
@@ -100,9 +116,11 @@ pub struct Finding {
 
 /// A place in the document that is relevant to a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Related {
     /// Byte range in the document's source.
+    #[cfg_attr(feature = "openapi", schema(value_type = Span))]
     pub span: Range<usize>,
     /// Line of the span's start, from 1.
     pub line: usize,

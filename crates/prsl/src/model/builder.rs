@@ -196,6 +196,26 @@ impl ModelBuilder {
         self
     }
 
+    /// Sets the probability of a rule. The id is the rule's position among the rules so far. If the probability differs,
+    /// the note about how the rule was learned is removed.
+    ///
+    /// ```
+    /// use prsl::{Model, RuleId};
+    ///
+    /// let model = Model::parse("label a\nlabel b\nrule 0.9: a -> b")?;
+    /// let edited = model.edit().probability_at(RuleId::new(0), 0.7).build()?;
+    /// assert_eq!(edited.rule(RuleId::new(0)).probability(), 0.7);
+    /// assert!(model.edit().probability_at(RuleId::new(1), 0.7).build().is_err());
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn probability_at(mut self, rule: RuleId, probability: f64) -> Self {
+        match self.rules.get_mut(rule.index()) {
+            Some(draft) => draft.set_probability(probability),
+            None => self.fail(Error::UnknownRule { rule: numbered(rule.index()), suggestion: None }),
+        }
+        self
+    }
+
     /// Removes the rule of this name.
     pub fn remove_rule(mut self, name: &str) -> Self {
         match self.rules.iter().position(|draft| draft.name() == Some(name)) {

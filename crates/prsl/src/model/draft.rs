@@ -64,6 +64,17 @@ impl Draft {
         }
     }
 
+    /// Sets the probability. If it differs, the note about how the rule was learned is removed.
+    pub(super) fn set_probability(&mut self, value: f64) {
+        match self {
+            Draft::Text { probability, learned, .. } | Draft::NoisyOr { probability, learned, .. } => {
+                *learned = learned.take().filter(|_| value == *probability);
+                *probability = value;
+            }
+            Draft::Rule(rule, _) | Draft::Ids(rule) => *rule = rule.clone().with_probability(value),
+        }
+    }
+
     /// Looks the names up.
     pub(super) fn resolve(self, names: &Names) -> Result<Rule> {
         let rename = |rule: Rule, name: Option<String>| match name {

@@ -52,6 +52,7 @@ use weights::{Weights, exceeds};
 ///   between labels. [`BeliefChange::needed_given`] is the raw belief, if the calibrator has an inverse.
 /// - If the row is impossible, the changes are those that make it possible, with the target as the most probable category.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Counterfactuals {
     /// Whether an answer is approximate: by loopy propagation, or with lost digits.
@@ -81,6 +82,7 @@ pub struct Counterfactuals {
 
 /// The changes of one label that make the target the most probable category. Each of them suffices alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct LabelCounterfactual {
     /// The label to change.
@@ -102,6 +104,7 @@ pub struct LabelCounterfactual {
 
 /// A change of a label's belief. The belief in one category moves, and all others keep their proportions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct BeliefChange {
     /// The category whose belief moves.
@@ -132,6 +135,7 @@ pub struct BeliefChange {
 
 /// The belief in one category.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct CategoryBelief {
     /// The category.
@@ -142,6 +146,7 @@ pub struct CategoryBelief {
 
 /// An observation that makes the target the most probable category.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct ObservationChange {
     /// The category to observe.
@@ -156,6 +161,7 @@ pub struct ObservationChange {
 
 /// The result of not observing an observed label.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct UnobservedChange {
     /// The total variation between the observation and the prior.

@@ -1,0 +1,10 @@
+//! Tests of the service through its router, without a socket.
+
+mod answers;
+mod faults;
+mod hostile;
+mod protocol;
+mod reload;
+mod security;
+mod server;
+mod writable;
