@@ -27,7 +27,7 @@ prsl explain [OPTIONS] <MODEL> <BELIEFS> --row <N>
 Examples:
   prsl explain warehouse.prsl beliefs.csv --row 7
   prsl explain warehouse.prsl --given 'standing, high' --given 'activity ~ (0.1, 0.4, 0.5)'
-  prsl explain warehouse.prsl beliefs.csv --row 7 --format json
+  prsl explain warehouse.prsl beliefs.csv --row 7 --id image --format json
   prsl explain large.prsl beliefs.csv --row 7 --engine loopy
 
 `--given` asks without a file. It has categories that are observed, and beliefs `label ~ (p1, p2, ...)`, as `expect` lines do; \
