@@ -27,6 +27,7 @@ Examples:
   prsl calibrate warehouse.prsl beliefs.csv truth.csv -o calibrated.prsl
   prsl calibrate warehouse.prsl beliefs.csv truth.csv --method platt --labels feet,alarm -o calibrated.prsl
   prsl calibrate warehouse.prsl beliefs.csv truth.csv --alone --method isotonic -o calibrated.prsl
+  prsl calibrate warehouse.prsl excel.csv truth.csv --delimiter ';' --decimal , --id image -o calibrated.prsl
   prsl calibrate warehouse.json beliefs.parquet truth.parquet -o calibrated.json
 
 TRUTH has a column for each label, in any order, with the names of categories (for yes/no labels also 1 and 0, \

@@ -28,7 +28,7 @@ prsl explain [OPTIONS] <MODEL> <BELIEFS> --row <N>
 Examples:
   prsl explain warehouse.prsl beliefs.csv --row 7
   prsl explain warehouse.prsl --given 'standing, high' --given 'activity ~ (0.1, 0.4, 0.5)'
-  prsl explain warehouse.prsl beliefs.csv --row 7 --format json
+  prsl explain warehouse.prsl beliefs.csv --row 7 --id image --format json
   prsl explain large.prsl beliefs.csv --row 7 --engine loopy
   prsl explain warehouse.prsl beliefs.csv --row 7 --flip hands=high
   prsl explain warehouse.prsl beliefs.csv --row 7 --next activity

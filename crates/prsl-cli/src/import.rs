@@ -5,10 +5,10 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use clap::error::ErrorKind;
-use prsl::Model;
+use prsl::{Document, Model};
 use prsl_data::{CsvDialect, MulanLabels, TableReader};
 
 use crate::arguments::{character, usage};
@@ -78,7 +78,14 @@ impl Arguments {
         let inputs: Vec<&Path> = std::iter::once(self.file.as_path()).chain(self.base.as_deref()).collect();
         output::prepare(&self.output, &inputs)?;
         let model = self.read()?;
-        output::write(&calibrate::text(&model, &self.output), Some(&self.output))?;
+        let text = calibrate::text(&model, &self.output);
+        ensure!(
+            text.len() <= Document::MAX_BYTES,
+            "the model would have {} bytes, more than the limit of {}; import a part of the rules",
+            text.len(),
+            Document::MAX_BYTES
+        );
+        output::write(&text, Some(&self.output))?;
         let labels = counted(model.labels().len() as u64, "label");
         let rules = counted(model.rules().len() as u64, "rule");
         let wrote = styled(style::GOOD, "wrote");

@@ -35,6 +35,7 @@ Examples:
   prsl learn beliefs.csv truth.csv --base warehouse.prsl --report learned -o learned.prsl
   prsl learn beliefs.csv truth.csv --parsimony explain --rules 20 -o learned.prsl
   prsl learn train.parquet truth.parquet --valid-beliefs valid.parquet --valid-truth valid-truth.parquet -o learned.prsl
+  prsl learn excel.csv truth.csv --delimiter ';' --decimal , --id image --weights weight -o learned.prsl
   prsl learn beliefs.csv truth.csv --max-seconds 60 --checkpoint run --resume -o learned.prsl
   prsl learn beliefs.csv truth.csv --recipe paper --rules 20 --calibrate platt -o learned.prsl
 

@@ -70,3 +70,14 @@ fn wrong_uses() {
     }
     assert!(!folder.files().contains(&"m.prsl".to_owned()));
 }
+
+#[test]
+fn a_model_that_could_not_be_read_is_not_written() {
+    let long = "n".repeat(3 << 20);
+    let rows: String = (0..6).map(|child| format!("c{child},{long}\n")).collect();
+    let folder = Folder::new(&[("long.csv", &format!("child,parent\n{rows}"))]);
+    let run = folder.prsl("import taxonomy long.csv -o m.prsl");
+    assert_eq!(run.code, 3);
+    assert!(run.stderr.contains("more than the limit of 16777216"), "{}", run.stderr);
+    assert_eq!(folder.files(), ["long.csv"]);
+}

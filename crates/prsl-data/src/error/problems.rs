@@ -1,8 +1,8 @@
 //! The problems that an error reports, without their location.
 
 use super::wording::{
-    cells, decimal_advice, decimal_sign, did_you_mean, is_missing_code, listed, missing_advice, only, shown,
-    shown_column, unknown,
+    cells, decimal_advice, decimal_sign, did_you_mean, is_missing_code, listed_few, missing_advice, only,
+    shown, shown_column, unknown,
 };
 
 /// Problems of a header.
@@ -244,7 +244,7 @@ pub enum ColumnsProblem {
         delimiter: char,
     },
     /// A table that has no columns for children and parents.
-    #[error("expected the columns `child` and `parent`, found {}; add a header", listed(columns, ", "))]
+    #[error("expected the columns `child` and `parent`, found {}; add a header", listed_few(columns, ", "))]
     NotATaxonomy {
         /// The columns.
         columns: Vec<String>,
@@ -252,7 +252,7 @@ pub enum ColumnsProblem {
     /// Names that are above themselves.
     #[error(
         "the parents form a cycle: {}; remove one of these rows",
-        listed(&names.iter().chain(names.first()).cloned().collect::<Vec<_>>(), " above ")
+        listed_few(&names.iter().chain(names.first()).cloned().collect::<Vec<_>>(), " above ")
     )]
     Cycle {
         /// The names, each the parent of the next one, and the last of the first.

@@ -61,6 +61,19 @@ pub(crate) fn listed(names: &[String], separator: &str) -> String {
     names.iter().map(|name| format!("`{}`", shown(name))).collect::<Vec<_>>().join(separator)
 }
 
+/// The same with the first and the last names only, if there are many.
+pub(super) fn listed_few(names: &[String], separator: &str) -> String {
+    const ENDS: [usize; 2] = [4, 2];
+    match names.len().checked_sub(ENDS[0] + ENDS[1]).filter(|left| *left > 1) {
+        None => listed(names, separator),
+        Some(left) => {
+            let [first, last] = [&names[..ENDS[0]], &names[names.len() - ENDS[1]..]];
+            let [first, last] = [first, last].map(|names| listed(names, separator));
+            format!("{first}{separator}{left} others{separator}{last}")
+        }
+    }
+}
+
 /// Columns with suggestions; only the first ones if there are many.
 pub(super) fn suggested(columns: &[(String, Option<String>)]) -> String {
     const MAX_LISTED: usize = 20;

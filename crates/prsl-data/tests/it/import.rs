@@ -137,6 +137,12 @@ fn errors_have_file_line_and_column() {
         of_tree("child,parent\nd,a\na,b\nb,c\nc,a\ne,\n"),
         ": the parents form a cycle: `a` above `c` above `b` above `a`; remove one of these rows"
     );
+    let long: String = (0..1000).map(|name| format!("n{},n{name}\n", (name + 1) % 1000)).collect();
+    assert_eq!(
+        of_tree(&format!("child,parent\n{long}")),
+        ": the parents form a cycle: `n1` above `n2` above `n3` above `n4` above 995 others above `n0` above `n1`; \
+         remove one of these rows"
+    );
     assert_eq!(
         message(mulan("<labels>\n <label/></labels>")),
         "`labels.xml`, line 2, column 2: a `label` without the attribute `name`"
