@@ -91,7 +91,7 @@ impl Arguments {
         if let Some(question) = self.asked.question(model)? {
             let engine = engines.marginals().map_err(refused)?;
             let answer = question.answer(&engine, &instance)?;
-            return self.print(&answer.text(self.all), &answer.json(), &ids);
+            return self.print(answer.text(self.all), &answer.json, &ids);
         }
         let explainer = Explainer::compile_with(&engines).map_err(refused)?;
         let explanation = instance.explain(&explainer)?;

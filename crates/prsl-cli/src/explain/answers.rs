@@ -1,7 +1,6 @@
 //! `--flip` and `--next`: what would change the answer for a row, and what should be asked next.
 
 use anyhow::{Result, bail};
-use prsl::explain::{Counterfactuals, InformationGains};
 use prsl::infer::MarginalEngine;
 use prsl::{CategoryId, LabelId, Model};
 
@@ -41,52 +40,47 @@ impl Asked {
     }
 }
 
-/// The answer to a question.
-pub enum Answer {
-    /// The answer to [`Question::Flip`].
-    Flip(Counterfactuals),
-    /// The answer to [`Question::Next`].
-    Next(InformationGains),
+/// The answer to a question, in all formats.
+pub struct Answer {
+    /// What matters, as text.
+    text: String,
+    /// All of it, as text.
+    all: String,
+    /// All of it, as JSON.
+    pub json: String,
 }
 
 impl Question {
     /// Answers for an instance.
     pub fn answer(&self, engine: &MarginalEngine, instance: &Instance) -> Result<Answer> {
-        Ok(match (self, instance) {
-            (&Question::Flip(label, category), Instance::Row(rows)) => {
-                Answer::Flip(engine.counterfactuals_raw(rows, rows.n_rows() - 1, label, category)?)
+        match *self {
+            Question::Flip(label, category) => {
+                let found = match instance {
+                    Instance::Row(rows) => {
+                        engine.counterfactuals_raw(rows, rows.n_rows() - 1, label, category)?
+                    }
+                    Instance::Given(evidence) => engine.counterfactuals(evidence, label, category)?,
+                };
+                Ok(Answer { text: found.to_string(), all: format!("{found:#}"), json: found.to_json() })
             }
-            (&Question::Flip(label, category), Instance::Given(evidence)) => {
-                Answer::Flip(engine.counterfactuals(evidence, label, category)?)
+            Question::Next(about) => {
+                let found = match instance {
+                    Instance::Row(rows) => {
+                        let calibrated = rows.select(&[rows.n_rows() - 1]).calibrated_by(engine.model())?;
+                        engine.information_gains(&calibrated.row(0), about)?
+                    }
+                    Instance::Given(evidence) => engine.information_gains(evidence, about)?,
+                };
+                Ok(Answer { text: found.to_string(), all: format!("{found:#}"), json: found.to_json() })
             }
-            (&Question::Next(about), Instance::Row(rows)) => {
-                let calibrated = rows.select(&[rows.n_rows() - 1]).calibrated_by(engine.model())?;
-                Answer::Next(engine.information_gains(&calibrated.row(0), about)?)
-            }
-            (&Question::Next(about), Instance::Given(evidence)) => {
-                Answer::Next(engine.information_gains(evidence, about)?)
-            }
-        })
+        }
     }
 }
 
 impl Answer {
     /// The answer as text, with what matters or with `all` of it.
-    pub fn text(&self, all: bool) -> String {
-        match (self, all) {
-            (Answer::Flip(found), false) => found.to_string(),
-            (Answer::Flip(found), true) => format!("{found:#}"),
-            (Answer::Next(found), false) => found.to_string(),
-            (Answer::Next(found), true) => format!("{found:#}"),
-        }
-    }
-
-    /// The answer as JSON.
-    pub fn json(&self) -> String {
-        match self {
-            Answer::Flip(found) => found.to_json(),
-            Answer::Next(found) => found.to_json(),
-        }
+    pub fn text(&self, all: bool) -> &str {
+        if all { &self.all } else { &self.text }
     }
 }
 
