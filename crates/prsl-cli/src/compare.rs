@@ -126,6 +126,7 @@ impl Arguments {
             progress.update(ids.values.len() as u64, reader.progress());
         }
         progress.finish();
+        labeled::check_weights(&reader)?;
         Ok((scorer.evaluation, ids))
     }
 
@@ -136,7 +137,9 @@ impl Arguments {
                 serde_json::to_string_pretty(&object).expect("writing to memory does not fail") + "\n"
             }
             Format::Text => {
-                text(evaluations, compared, self.digits.map(usize::from)) + &rows(compared, self.rows, ids)
+                let scores = text(evaluations, compared, self.digits.map(usize::from));
+                let remark = labeled::weights_remark(self.weights.as_deref());
+                scores + &rows(compared, self.rows, ids) + &remark
             }
         }
     }

@@ -147,7 +147,8 @@ impl Arguments {
             }
             Format::Text => {
                 let labels = labels.each_ref().map(Vec::as_slice);
-                report::text(model, &scored, labels, self.digits.map(usize::from))
+                let text = report::text(model, &scored, labels, self.digits.map(usize::from));
+                text + &labeled::weights_remark(self.weights.as_deref())
             }
         }
     }

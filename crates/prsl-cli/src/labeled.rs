@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::error::ErrorKind;
 use prsl::{BeliefMatrix, Model, Truth};
 use prsl_data::{Key, LabeledReader, RowColumns};
@@ -32,6 +32,23 @@ pub fn open(
     let beliefs = tables.open_beliefs(model, beliefs)?;
     let truths = tables.open_truths(model, truth, RowColumns::new(weights, None))?;
     Ok(LabeledReader::new(beliefs, truths))
+}
+
+/// Rejects weights that are all 0, as learning does.
+pub fn check_weights(reader: &LabeledReader) -> Result<()> {
+    let weights = reader.weights().unwrap_or_default();
+    ensure!(
+        weights.is_empty() || weights.iter().any(|weight| *weight > 0.0),
+        "all rows have weight 0, so that none of them counts; give some a weight above 0"
+    );
+    Ok(())
+}
+
+/// A remark below scores, if rows have weights.
+pub fn weights_remark(column: Option<&str>) -> String {
+    column.map_or(String::new(), |column| {
+        format!("Rows count as much as column `{column}` of the truths says.\n")
+    })
 }
 
 /// Rows with beliefs and their truths, and with weights and keys if there are such columns.

@@ -9,10 +9,10 @@ use prsl::metrics::{Evaluation, Predictions, joint_log_likelihoods, label_log_li
 use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model, Rule, Truth};
 use prsl_data::LabeledReader;
 
-use crate::output;
 use crate::predict::{EngineKind, chunk_rows, next_rows};
 use crate::progress::Progress;
 use crate::style::{self, styled};
+use crate::{labeled, output};
 
 /// A part of a model: what its answers would be if the rest were missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl Parts {
             progress.update(rows, reader.progress());
         }
         progress.finish();
-        Ok(())
+        labeled::check_weights(&reader)
     }
 }
 

@@ -138,3 +138,19 @@ fn ids_stand_beside_the_rows_that_differ_most() {
     assert_eq!(run.code, 3, "{run}");
     assert!(run.stderr.contains("row 1: column `image` is `0.jpg` in `marked.csv` and `7.jpg`"), "{run}");
 }
+
+#[test]
+fn weights_are_checked_as_in_learning() {
+    let folder = weighted();
+    for (weight, complaint) in
+        [("0", "all rows have weight 0"), ("-1", "a weight of -1"), ("1e16", "weight 10000000000000000")]
+    {
+        let truth: String = TRUTH.lines().skip(1).map(|line| format!("{weight},{line}\n")).collect();
+        std::fs::write(folder.path("wrong.csv"), format!("w,activity,feet,hands\n{truth}")).expect("a file");
+        for command in ["evaluate warehouse.prsl", "compare alone.prsl warehouse.prsl"] {
+            let run = folder.prsl(&format!("{command} beliefs.csv wrong.csv --weights w"));
+            assert_eq!(run.code, 3, "{run}");
+            assert!(run.stderr.contains(complaint), "{run}");
+        }
+    }
+}

@@ -13,6 +13,7 @@ use crate::calibrator::Calibrator;
 use crate::diagnostic::quoted;
 use crate::error::{Error, Result};
 use crate::label::{CategoryId, Label, LabelId};
+use crate::metrics::MAX_WEIGHT;
 use crate::model::Model;
 use crate::truth::Truth;
 
@@ -20,8 +21,6 @@ use crate::truth::Truth;
 const SURE: f64 = 1e-6;
 /// Operations on numbers that a calibrator takes for each row and category, about.
 const FIT_WORK: usize = 1000;
-/// The largest weight of a row. Beside a larger one, rows of weight 1 are lost to rounding.
-const MAX_WEIGHT: f64 = 1e15;
 
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///

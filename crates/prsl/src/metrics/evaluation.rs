@@ -156,7 +156,7 @@ impl Evaluation {
         self.add_weighted(predictions, truths, &vec![1.0; truths.len()])
     }
 
-    /// The same with a weight for each row: a finite number of at least 0. Scores are those of rows that are repeated as
+    /// The same with a weight for each row: a number from 0 to 1e15. Scores are those of rows that are repeated as
     /// often as their weights say; rows of weight 0 do not count. Intervals resample rows, and not their repetitions.
     pub fn add_weighted(
         &mut self,

@@ -83,15 +83,18 @@ fn check_count(what: &'static str, given: usize, wanted: usize) -> Result<()> {
     if given == wanted { Ok(()) } else { Err(Error::RowCount { what, given, wanted }) }
 }
 
-/// Checks the weights of rows: finite numbers of at least 0.
+/// The largest weight of a row. Beside a larger one, rows of weight 1 are lost to rounding.
+pub(crate) const MAX_WEIGHT: f64 = 1e15;
+
+/// Checks the weights of rows: numbers from 0 to [`MAX_WEIGHT`].
 fn check_weights(n_rows: usize, weights: &[f64]) -> Result<()> {
     check_count("weights", weights.len(), n_rows)?;
-    match weights.iter().position(|weight| !(*weight >= 0.0 && weight.is_finite())) {
+    match weights.iter().position(|weight| !(0.0..=MAX_WEIGHT).contains(weight)) {
         None => Ok(()),
         Some(row) => {
             let weight = weights[row];
             let problem =
-                format!("row {} has weight {weight}, expected a finite number of at least 0", row + 1);
+                format!("row {} has weight {weight}, expected a number from 0 to {MAX_WEIGHT:e}", row + 1);
             Err(Error::Examples { problem })
         }
     }

@@ -112,7 +112,7 @@ fn differences_of_weighted_rows_are_differences_of_weighted_scores() {
 #[test]
 fn wrong_weights_are_refused() {
     let (model, rows, truths) = example();
-    for weight in [-1.0, f64::NAN, f64::INFINITY] {
+    for weight in [-1.0, 1e16, f64::NAN, f64::INFINITY] {
         let mut weights = vec![1.0; 120];
         weights[6] = weight;
         let error = Evaluation::of_weighted(&model, &rows, &truths, &weights).unwrap_err().to_string();
