@@ -40,3 +40,20 @@ InfluenceDisplay.from_predictions(explanation)
 impossible = model.explain({"activity": ["walking"], "feet": ["standing"]})
 print([rule["text"] for rule in impossible.conflicts])
 assert not impossible.possible
+
+# %% [markdown]
+# **What would change the answer?** Counterfactuals list the smallest change of each label that makes a category the most
+# probable one. Each change suffices alone. Its distance is the total variation of the belief.
+
+# %%
+found = model.counterfactuals(row, "activity", "walking")
+print(found)
+assert not found.already and found.changes[0]["label"] == "feet"
+
+# %% [markdown]
+# **What should be asked next?** The expected information gain is in bits. Without a label, it is about all labels.
+
+# %%
+gains = model.information_gains(row, "activity")
+print(gains)
+assert gains.gains[0]["label"] == "feet"

@@ -17,12 +17,14 @@ array([[0.007, 0.289, 0.703]])
 Public names:
 
 * :class:`Model`, its :class:`Posterior` and :class:`Explanation`, and :class:`LearnedNote` of its rules
+* :class:`Counterfactuals` (what would change an answer) and :class:`InformationGains` (what to ask next)
 * :class:`RuleStacker` (beliefs in) and :class:`RuleStackingClassifier` (features in), two scikit-learn estimators
 * :class:`Learned`, the result of learning, with its :class:`Addition` steps
 * :mod:`prsl.metrics`, :mod:`prsl.displays`, :mod:`prsl.data`, :mod:`prsl.rules`, :mod:`prsl.errors`
 """
 
 from . import data, errors, metrics, rules
+from ._answers import Counterfactuals, InformationGains
 from ._classifier import RuleStackingClassifier
 from ._explanation import Explanation
 from ._learned import Addition, Learned
@@ -36,8 +38,10 @@ from .rules import LearnedNote
 __all__ = [
     "Addition",
     "Combination",
+    "Counterfactuals",
     "Explanation",
     "Finding",
+    "InformationGains",
     "Label",
     "Learned",
     "LearnedNote",

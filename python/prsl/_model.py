@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import _prsl
+from ._answers import Counterfactuals, InformationGains
 from ._beliefs import index_of, rows
 from ._columns import Codes
 from ._explanation import Explanation
@@ -217,13 +218,69 @@ class Model:
         >>> explanation.rules[0]["name"], round(explanation.rules[0]["agreement"], 3)
         ('wets', 0.452)
         """
+        found = self._row(beliefs, row, normalize)
+        [(json, text)] = _prsl.explain(self._core, found, engine, of_threads(threads))
+        return Explanation(json, text)
+
+    def counterfactuals(
+        self,
+        beliefs: Any,
+        label: str,
+        category: str,
+        row: int = 0,
+        *,
+        engine: str = "auto",
+        normalize: bool = False,
+        threads: int | None = None,
+    ) -> Counterfactuals:
+        """What would change the answer: for each label, the smallest change that makes `category` the most probable one
+        of `label`.
+
+        Each change suffices alone. Beliefs move in one category, and the others keep their proportions. The distance of
+        a change is the total variation of the calibrated belief. "needed" is a threshold of the calibrated belief, and
+        "needed_given" the same of the raw belief. An observed label can be observed otherwise, or not be observed.
+
+        >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain <-> wet")
+        >>> found = model.counterfactuals({"rain": [0.3], "wet": [0.4]}, "rain", "yes")
+        >>> round(found.changes[0]["belief"]["needed"], 3)
+        0.75
+        >>> bool(model.predict({"rain": [0.3], "wet": [0.76]})["rain", "yes"][0] > 0.5)
+        True
+        """
+        found = self._row(beliefs, row, normalize, raw=True)
+        answer = _prsl.counterfactuals(self._core, found, (label, category), engine, of_threads(threads))
+        return Counterfactuals(*answer)
+
+    def information_gains(
+        self,
+        beliefs: Any,
+        label: str | None = None,
+        row: int = 0,
+        *,
+        engine: str = "auto",
+        normalize: bool = False,
+        threads: int | None = None,
+    ) -> InformationGains:
+        """What should be asked next: the expected information gain from observing each label, in bits.
+
+        The gain is about `label`: the mutual information of the two labels, given the row. Without `label`, it is about
+        all labels: the expected reduction of the sum of their entropies.
+
+        >>> model = Model.parse("label rain\\nlabel wet\\nrule 0.9: rain <-> wet")
+        >>> round(model.information_gains({"rain": [0.5]}, "rain").gains[0]["gain"], 3)
+        0.531
+        """
+        found = self._row(beliefs, row, normalize)
+        return InformationGains(*_prsl.information_gains(self._core, found, label, engine, of_threads(threads)))
+
+    def _row(self, beliefs: Any, row: int, normalize: bool, *, raw: bool = False) -> _prsl.Rows:
+        """One row of beliefs, which may be given without a list around each value."""
         if isinstance(beliefs, dict) and beliefs and all(np.ndim(values) == 0 for values in beliefs.values()):
             beliefs = {label: [value] for label, value in beliefs.items()}
-        found = rows(self._core, beliefs, normalize=normalize)
+        found = rows(self._core, beliefs, normalize=normalize, raw=raw)
         if not -len(found) <= row < len(found):
             raise ArgumentError(f"there is no row {row} among {len(found)}")
-        [(json, text)] = _prsl.explain(self._core, found.select([row % len(found)]), engine, of_threads(threads))
-        return Explanation(json, text)
+        return found.select([row % len(found)])
 
     def evaluate(self, beliefs: Any, truths: Any, *, normalize: bool = False, n_bins: int = 10) -> dict[str, Any]:
         """All scores of `prsl evaluate` for rows with known truths.

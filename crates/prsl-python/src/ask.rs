@@ -101,7 +101,7 @@ impl Question {
 }
 
 /// The engine called `name`.
-fn engine_named(name: &str) -> PyResult<EngineChoice> {
+pub fn engine_named(name: &str) -> PyResult<EngineChoice> {
     EngineChoice::from_name(name).ok_or_else(|| {
         let wanted = "`auto`, `exact`, `junction-tree`, `circuit`, `loopy` or `enumeration`";
         argument(format!("unknown engine `{name}`, expected {wanted}"))

@@ -1,6 +1,7 @@
 //! prsl for Python: converts between `python/prsl` and the library. Each function converts its arguments, calls the
 //! library with the interpreter's lock released, and converts the result. Users import `python/prsl`.
 
+mod answers;
 mod ask;
 mod beliefs;
 mod builder;
@@ -16,6 +17,8 @@ use pyo3::prelude::*;
 /// The compiled part of the package.
 #[pymodule]
 mod _prsl {
+    #[pymodule_export]
+    use super::answers::{counterfactuals, information_gains};
     #[pymodule_export]
     use super::ask::{explain, plan, predict};
     #[pymodule_export]

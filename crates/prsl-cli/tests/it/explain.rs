@@ -57,3 +57,56 @@ fn errors_after_the_row_are_ignored() {
     let run = folder.prsl("explain warehouse.prsl beliefs.csv --row 2");
     assert_eq!(run.code, 3);
 }
+
+#[test]
+fn what_would_change_the_answer() {
+    let folder = Folder::warehouse();
+    let explain = "explain warehouse.prsl beliefs.csv --row 1";
+    insta::assert_snapshot!(folder.prsl(&format!("{explain} --flip hands=high")).done());
+    insta::assert_snapshot!(folder.prsl(&format!("{explain} --flip activity=overhead")).done());
+    let run = folder.prsl(&format!("{explain} --flip hands=high --format json")).done();
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let change = &found["changes"][0];
+    assert_eq!((&change["label"], &change["origin"]), (&"activity".into(), &"classifier".into()));
+    let needed = change["belief"]["needed"].as_f64().expect("a number");
+    assert_eq!(
+        (&change["belief"]["category"], format!("{needed:.3}")),
+        (&"normal".into(), "0.371".to_owned())
+    );
+}
+
+#[test]
+fn the_raw_belief_beyond_which_the_answer_changes() {
+    let model = "label alarm\nlabel fire\ncalibrate alarm platt 1 -1\nrule 0.9: alarm <-> fire\n";
+    let folder = Folder::new(&[("fire.prsl", model), ("beliefs.csv", "alarm\n0.5\n0.7\n0.76\n")]);
+    insta::assert_snapshot!(folder.prsl("explain fire.prsl beliefs.csv --row 2 --flip fire=yes").done());
+    let run = folder.prsl("explain fire.prsl beliefs.csv --row 3 --flip fire=yes").done();
+    assert!(run.stdout.contains("already"), "{run}");
+}
+
+#[test]
+fn what_to_ask_next() {
+    let folder = Folder::warehouse();
+    let explain = "explain warehouse.prsl beliefs.csv --row 1";
+    insta::assert_snapshot!(folder.prsl(&format!("{explain} --next activity")).done());
+    insta::assert_snapshot!(folder.prsl(&format!("{explain} --next all")).done());
+    let run = folder.prsl(&format!("{explain} --next all --format json --engine loopy")).done();
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!((&found["approximate"], &found["label"]), (&true.into(), &serde_json::Value::Null));
+    assert!(found["gains"][0]["gain"].as_f64().expect("bits") > 0.0);
+}
+
+#[test]
+fn questions_that_cannot_be_answered() {
+    let folder = Folder::warehouse();
+    for options in [
+        "--flip hand=high",
+        "--flip hands=hgih",
+        "--flip hands",
+        "--next foot",
+        "--flip hands=high --next all",
+    ] {
+        let run = folder.prsl(&format!("explain warehouse.prsl beliefs.csv --row 1 {options}"));
+        insta::assert_snapshot!(run);
+    }
+}
