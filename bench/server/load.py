@@ -62,12 +62,12 @@ def outcome(report):
 
 
 def rows_per_second(oha, server, model, rows, seconds):
-    """Rows per second of batch requests, by JSON and by the protocol."""
+    """Rows per second of batch requests."""
     body = {"model": model, "rows": rows}
     report = load(oha, f"{server.url}/api/v1/predict", body, seconds, BATCH_CLIENTS)
     statuses, errors = outcome(report)
     assert set(statuses) == {"200"} and errors == 0, (statuses, errors)
-    return report["rps"]["mean"] * BATCH if "rps" in report else report["summary"]["requestsPerSec"] * BATCH
+    return report["summary"]["requestsPerSec"] * BATCH
 
 
 def library(throughput, folder, labels, rules):
@@ -112,10 +112,10 @@ def measure(prsl, throughput, oha, seconds):
             half = load(oha, url, one, seconds, CLIENTS, rate=int(rate / 2))
             p99 = half["latencyPercentiles"]["p99"] * 1000
             lines.append((f"p99 at {rate / 2:,.0f} requests per second", f"{p99:.1f} ms", f"below {MAX_P99} ms"))
-            rows = rows_per_second(oha, server, "warehouse", [row] * BATCH, seconds / 4)
+            rows = rows_per_second(oha, server, "warehouse", [row] * BATCH, max(1, seconds // 4))
             lines.append((f"warehouse, requests of {BATCH:,} rows: rows per second", f"{rows:,.0f}", f"{MIN_ROWS:,}"))
             model = json.loads(fetch(f"{server.url}/api/v1/models/simulated"))
-            batch = rows_per_second(oha, server, "simulated", named(model, beliefs), seconds / 4)
+            batch = rows_per_second(oha, server, "simulated", named(model, beliefs), max(1, seconds // 4))
             share = batch / library_rate
             wanted = f"half of the library's {library_rate:,.0f}"
             lines.append((f"30 simulated labels, requests of {BATCH:,} rows: rows per second", f"{batch:,.0f} ({share:.0%})", wanted))

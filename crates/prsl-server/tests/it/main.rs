@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod fuzzing;
 mod hostile;
 mod protocol;
 mod reload;
