@@ -60,6 +60,15 @@ export class Page {
     if (location.hash.slice(1) !== this.#address) await this.start();
   }
 
+  /** Opens another model. */
+  async choose(name: string): Promise<void> {
+    try {
+      await this.open(name);
+    } catch (failure) {
+      this.#failed(failure);
+    }
+  }
+
   async open(name: string, shared?: Shared): Promise<void> {
     const details = await api.model(name);
     this.name = name;

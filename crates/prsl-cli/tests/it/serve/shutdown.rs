@@ -50,8 +50,7 @@ fn sigterm_under_load_loses_no_accepted_request() {
     let mut server = Server::start(Folder::warehouse(), "warehouse.prsl --log json");
     let (total, is_ending) = (AtomicUsize::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let address = server.address.clone();
-        let (address, total, is_ending) = (&address, &total, &is_ending);
+        let (address, total, is_ending) = (server.address.as_str(), &total, &is_ending);
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| scope.spawn(move || load(address, client % 2 == 0, total, is_ending)))
             .collect();
