@@ -137,7 +137,7 @@ fn request_id(headers: &HeaderMap) -> HeaderValue {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let is_plain = |id: &&HeaderValue| {
         let is_allowed = |&byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(|byte| is_allowed(byte))
+        (1..=128).contains(&id.len()) && id.as_bytes().iter().all(is_allowed)
     };
     if let Some(id) = headers.get(REQUEST_ID).filter(is_plain) {
         return id.clone();

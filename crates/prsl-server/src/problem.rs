@@ -6,9 +6,14 @@ use prsl::lint::Finding;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// An error as the answer to a request.
+/// An error as the answer to a request. It is boxed, because it is much larger than most answers.
 #[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Problem {
+#[serde(transparent)]
+pub struct Problem(Box<ProblemDetails>);
+
+/// Problem details with members of our own.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+struct ProblemDetails {
     /// Always `about:blank`: `title` and `status` say what kind of problem it is.
     #[serde(rename = "type")]
     kind: &'static str,
@@ -37,7 +42,7 @@ impl Problem {
     /// A problem with this status and sentence.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        Self {
+        Self(Box::new(ProblemDetails {
             kind: "about:blank",
             title: status.canonical_reason().unwrap_or("Error"),
             status: status.as_u16(),
@@ -47,7 +52,7 @@ impl Problem {
             row: None,
             findings: Vec::new(),
             retry_after: None,
-        }
+        }))
     }
 
     /// An error of ours, without details.
@@ -58,8 +63,9 @@ impl Problem {
 
     /// The service is busy.
     pub(crate) fn busy(detail: impl Into<String>) -> Self {
-        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", detail);
-        Self { retry_after: Some(1), ..problem }
+        let mut problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "Busy", detail);
+        problem.0.retry_after = Some(1);
+        problem
     }
 
     /// A model that is not served.
@@ -72,24 +78,27 @@ impl Problem {
     }
 
     /// The same problem about one row, from 1.
-    pub(crate) fn in_row(self, row: usize) -> Self {
-        let detail = format!("row {row}: {}", self.detail);
-        Self { row: Some(row), error: detail.clone(), detail, ..self }
+    pub(crate) fn in_row(mut self, row: usize) -> Self {
+        self.0.detail = format!("row {row}: {}", self.0.detail);
+        self.0.error = self.0.detail.clone();
+        self.0.row = Some(row);
+        self
     }
 
     /// The same problem with findings about a model text.
-    pub(crate) fn with_findings(self, findings: Vec<Finding>) -> Self {
-        Self { findings, ..self }
+    pub(crate) fn with_findings(mut self, findings: Vec<Finding>) -> Self {
+        self.0.findings = findings;
+        self
     }
 
     /// The syntax errors of a model text, or the problem itself if it is another one.
     pub(crate) fn into_syntax_findings(self) -> Result<Vec<Finding>, Self> {
-        if self.findings.is_empty() { Err(self) } else { Ok(self.findings) }
+        if self.0.findings.is_empty() { Err(self) } else { Ok(self.0.findings) }
     }
 
     /// The HTTP status.
     pub(crate) fn status(&self) -> StatusCode {
-        StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 }
 
@@ -119,7 +128,7 @@ impl From<prsl::Error> for Problem {
                     format!(": line {}: {}", finding.line, finding.message)
                 });
                 let more = if n > 1 { format!(" (and {} more)", n - 1) } else { String::new() };
-                Self::new(status, problem.code, format!("the text is not a model{first}{more}"))
+                Self::new(status, problem.0.code, format!("the text is not a model{first}{more}"))
                     .with_findings(findings)
             }
             _ => problem,
@@ -144,7 +153,7 @@ impl IntoResponse for Problem {
         let body = serde_json::to_vec(&self).unwrap_or_default();
         let json = HeaderValue::from_static("application/problem+json");
         let mut response = (status, [(header::CONTENT_TYPE, json)], body).into_response();
-        if let Some(seconds) = self.retry_after {
+        if let Some(seconds) = self.0.retry_after {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
