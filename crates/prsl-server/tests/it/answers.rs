@@ -110,7 +110,7 @@ async fn an_explanation_is_that_of_the_library() {
     let request = json!({"model": "warehouse", "beliefs": beliefs()});
     let answer = server.ask("/api/v1/explain", request).await;
     let explanation = Explainer::compile(&warehouse()).expect("small").explain(&evidence()).expect("its row");
-    let mut expected: serde_json::Value = serde_json::from_str(&explanation.to_json()).expect("JSON");
+    let mut expected: Value = serde_json::from_str(&explanation.to_json()).expect("JSON");
     expected["model"] = json!("warehouse");
     expected["version"] = answer["version"].clone();
     assert_eq!(answer, expected);
@@ -135,10 +135,7 @@ async fn changes_and_questions_are_those_of_the_library() {
         json!({"model": "warehouse", "beliefs": beliefs(), "label": "activity", "category": "normal"});
     let answer = server.ask("/api/v1/flip", request).await;
     let expected = engine.counterfactuals(&evidence(), activity, normal).expect("its row");
-    assert_eq!(
-        without_version(answer),
-        serde_json::from_str::<serde_json::Value>(&expected.to_json()).expect("JSON")
-    );
+    assert_eq!(without_version(answer), serde_json::from_str::<Value>(&expected.to_json()).expect("JSON"));
     for (label, about) in [(json!("activity"), Some(activity)), (json!(null), None)] {
         let request = json!({"model": "warehouse", "beliefs": {"feet": "standing"}, "label": label});
         let answer = server.ask("/api/v1/next", request).await;
@@ -146,7 +143,7 @@ async fn changes_and_questions_are_those_of_the_library() {
             engine.information_gains(&Evidence::new().observe("feet", "standing"), about).expect("its row");
         assert_eq!(
             without_version(answer),
-            serde_json::from_str::<serde_json::Value>(&expected.to_json()).expect("JSON")
+            serde_json::from_str::<Value>(&expected.to_json()).expect("JSON")
         );
     }
     let unknown = json!({"model": "warehouse", "label": "activity", "category": "normale"});
@@ -156,7 +153,7 @@ async fn changes_and_questions_are_those_of_the_library() {
     );
 }
 
-fn without_version(mut answer: serde_json::Value) -> serde_json::Value {
+fn without_version(mut answer: Value) -> Value {
     let map = answer.as_object_mut().expect("an object");
     assert_eq!(map.remove("model"), Some(json!("warehouse")));
     assert!(map.remove("version").is_some());
