@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "@playwright/test";
 import { open, percent, predicted, slide, view } from "./page";
 
@@ -97,4 +98,45 @@ test("a large model answers its sliders, and its labels are found by name", asyn
   }
   console.log(`ROAD-R, milliseconds from slider to answer: ${times.join(", ")}`);
   await expect(page.getByTestId("after-Ped-yes")).toContainText("%");
+});
+
+test("the edited model is downloaded", async ({ page }) => {
+  await open(page);
+  await view(page, "Rules");
+  await page.getByText("gait_is_walking").click();
+  await page.keyboard.press("Home");
+  await page.keyboard.type("rule 0.7 typed: low -> normal\n");
+  await expect(page.getByText("3 labels, 4 rules")).toBeVisible();
+  const downloaded = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download" }).click();
+  const file = await downloaded;
+  expect(file.suggestedFilename()).toBe("warehouse.prsl");
+  expect(readFileSync(await file.path(), "utf8")).toContain("rule 0.7 typed: low -> normal\n");
+});
+
+test("the tour shows itself once, and Escape ends it", async ({ page }) => {
+  await page.goto("/");
+  const tour = page.getByRole("complementary", { name: "Tour" });
+  await tour.getByRole("button", { name: "Next" }).click();
+  await expect(tour).toContainText("Ask why");
+  await page.keyboard.press("Escape");
+  await expect(tour).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByTestId("best-probability")).toContainText("%");
+  await expect(tour).toHaveCount(0);
+});
+
+test("views and sliders work with the keyboard at phone width, and nothing is cut off", async ({ page }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await open(page);
+  await page.getByRole("slider", { name: "Belief in feet gait" }).focus();
+  await page.keyboard.press("End");
+  await expect(page.getByTestId("after-feet-gait")).toContainText("100.0%");
+  await page.getByRole("tab", { name: "Situation" }).focus();
+  for (const name of ["Why", "Rules", "Graph", "Cases"]) {
+    await page.keyboard.press("ArrowRight");
+    await expect(page.getByRole("tab", { name })).toBeFocused();
+    const cut = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    expect(cut, name).toBeLessThanOrEqual(0);
+  }
 });
