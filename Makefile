@@ -1,15 +1,18 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
 
 all: test
 
 ## Runs the demo, and leaves its files in target/demo.
 demo:
 	cargo run -p prsl-cli -- demo target/demo
+	@echo
+	@echo 'Explore the rules in a browser: prsl serve --open examples/warehouse.prsl'
+	@echo '(if prsl is not installed: cargo run -p prsl-cli -- serve --open examples/warehouse.prsl)'
 
 ## All checks: formatting, lints, tests, documentation, Python package and oracles.
-test: lint test-rust doc test-python test-oracles test-server
+test: lint test-rust doc test-python test-oracles test-server test-page
 
 test-rust:
 	cargo test --workspace
@@ -34,8 +37,17 @@ test-server:
 test-server-all:
 	bash tests/server/run
 
+## The page: whether the committed build is current, its units, and a smoke test in a browser.
+test-page:
+	bash web/check-built
+	bash web/run-tests quick
+
+## All browser tests of the page.
+test-page-all:
+	bash web/run-tests
+
 ## The same with tests that take minutes, and ten minutes of fuzzing per target.
-test-all: test test-python-oldest test-server-all test-long test-extremes bench-server fuzz
+test-all: test test-python-oldest test-server-all test-page-all test-long test-extremes bench-server fuzz
 
 test-long:
 	PRSL_SIMULATIONS=8 cargo test --release -p prsl --test learn -- simulated

@@ -1,7 +1,9 @@
 //! `prsl serve`: models over HTTP.
 
+mod browser;
+
 use std::io::{self, IsTerminal};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,12 +20,12 @@ use crate::output;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  prsl serve warehouse.prsl
+  prsl serve --open warehouse.prsl
   prsl serve --dir models --writable
   prsl serve --dir models --addr 0.0.0.0:8080 --token-file token
   curl --json '{\"model\": \"warehouse\", \"beliefs\": {\"feet\": \"standing\"}}' localhost:8080/api/v1/predict
 
-A model's name is its file's name without the ending. `/docs` describes all requests, `/v2` is the Open Inference Protocol \
+A model's name is its file's name without the ending. `/` is a page to explore models in a browser, `/docs` describes all requests, `/v2` is the Open Inference Protocol \
 version 2, and `/metrics` is for Prometheus. Files are loaded again when they change; if a file has errors, the old version \
 stays, and `/readyz` and the log say why.
 
@@ -32,8 +34,7 @@ Other machines cannot reach the default address. For another one, a token is nee
 
 SIGTERM ends the service after it has answered all requests that it has accepted.")]
 pub struct Arguments {
-    /// The models, `.prsl` text or JSON
-    #[arg(required_unless_present = "dir")]
+    /// The models, `.prsl` text or JSON [default: the warehouse example, unless `--dir` is given]
     models: Vec<PathBuf>,
     /// Also serve all models of this folder, including those added later
     #[arg(long, value_name = "FOLDER")]
@@ -44,6 +45,9 @@ pub struct Arguments {
     /// A file with the token that requests must carry
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
     /// Answer everybody who can reach the address
     #[arg(long, conflicts_with = "token_file")]
     no_auth: bool,
@@ -72,6 +76,15 @@ pub struct Arguments {
     log: Option<Log>,
 }
 
+/// The address at which a browser on this machine reaches the service.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(_) if address.ip().is_unspecified() => (Ipv4Addr::LOCALHOST, address.port()).into(),
+        SocketAddr::V6(_) if address.ip().is_unspecified() => (Ipv6Addr::LOCALHOST, address.port()).into(),
+        _ => address,
+    }
+}
+
 /// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Log {
@@ -97,6 +110,12 @@ impl Arguments {
         let announce = |address: SocketAddr| {
             // A closed standard output is no reason to end.
             let _ = output::print(&format!("listening on http://{address}, serving {names}\n"));
+            if self.open && !browser::open(&format!("http://{}/", reachable(address))) {
+                let _ = output::print(&format!(
+                    "no browser could be started; open http://{}/ in one\n",
+                    reachable(address)
+                ));
+            }
         };
         prsl_server::run(service, self.addr, announce)?;
         Ok(ExitCode::SUCCESS)

@@ -16,6 +16,9 @@ use crate::problem::Problem;
 use crate::served::{Served, Trust};
 use crate::startup::StartError;
 
+/// The model that is served if no other one is named: the worked example of the paper.
+const EXAMPLE: &str = include_str!("../../../examples/warehouse.prsl");
+
 /// The models by name. Requests take an [`Arc`] of a model and keep it, so a replaced model finishes its requests.
 pub(crate) struct Catalog {
     models: RwLock<BTreeMap<String, Entry>>,
@@ -88,12 +91,24 @@ impl Catalog {
             catalog.install(&name, Some(load_or_stop(&name, path, trust)?), None);
             files.known.insert(name, KnownFile { path: path.clone(), read, seen: read });
         }
+        if catalog.is_without_files() {
+            let example =
+                Document::read(EXAMPLE).and_then(|it| Served::compile_ahead("warehouse", it, trust));
+            let failed = |cause| StartError::Model { file: "warehouse".to_owned(), cause: Box::new(cause) };
+            catalog.install("warehouse", Some(example.map_err(failed)?), None);
+        }
         for change in catalog.refresh_settled(true) {
             if let Change::Failed(name, failure) = change {
                 tracing::error!(model = name, failure, "the model cannot be served");
             }
         }
         Ok(catalog)
+    }
+
+    /// Whether neither a file nor a folder was named.
+    fn is_without_files(&self) -> bool {
+        let files = self.files();
+        files.folder.is_none() && files.known.is_empty()
     }
 
     /// The model called `name`.

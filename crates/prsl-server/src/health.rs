@@ -1,4 +1,4 @@
-//! Health, readiness, metrics and the first page.
+//! Health, readiness and metrics.
 
 use axum::Router;
 use axum::extract::State;
@@ -13,21 +13,12 @@ use crate::guard::is_authorized;
 use crate::problem::Problem;
 use crate::service::Service;
 
-/// The page at `/`.
-const PAGE: &str = include_str!("page.html");
-
 /// The routes.
 pub(crate) fn routes() -> Router<Service> {
     Router::new()
-        .route("/", get(page))
         .route("/healthz", get(healthz))
         .route("/readyz", get(readyz))
         .route("/metrics", get(metrics))
-}
-
-async fn page() -> Response {
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    ([(header::CONTENT_TYPE, html)], PAGE).into_response()
 }
 
 /// Whether the process lives

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `api` | `/api/v1`: predict, explain, whatif, check, models |
 //! | `v2` | the Open Inference Protocol |
+//! | `page` | the page at `/`, built from `web/` |
 //! | `health`, `description` | health, metrics, the description of the API |
 //! | `guard` | token, origin, security headers, log |
 //! | `input`, `work`, `batch` | bodies within limits; queues, time limit and cancellation; rows in chunks |
@@ -23,6 +24,7 @@ mod input;
 mod listen;
 mod log;
 mod measure;
+mod page;
 mod problem;
 mod served;
 mod service;
@@ -48,6 +50,7 @@ use crate::problem::Problem;
 /// The router of a service. Tests call it without a socket.
 pub fn app(service: Service) -> Router {
     Router::new()
+        .merge(page::routes())
         .merge(health::routes())
         .merge(api::routes())
         .merge(v2::routes())

@@ -28,7 +28,8 @@ struct Inner {
 }
 
 impl Service {
-    /// Loads the models: files, which must be valid, and all models of a folder.
+    /// Loads the models: files, which must be valid, and all models of a folder. Without either, the worked example of
+    /// the paper is served as `warehouse`.
     ///
     /// ```
     /// use prsl_server::{Service, Settings, app};

@@ -5,6 +5,8 @@ mod client;
 mod document;
 mod shutdown;
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::json;
 
 use self::client::Server;
@@ -36,7 +38,6 @@ fn it_refuses_to_start_with_a_sentence() {
     let folder =
         Folder::new(&[("a.prsl", "label a\n"), ("broken.prsl", "label a\nrule 0.9: b\n"), ("short", "abc")]);
     for (arguments, code, part) in [
-        ("serve", 2, "required arguments"),
         ("serve broken.prsl", 3, "unknown category `b`"),
         ("serve absent.prsl", 3, "cannot read `absent.prsl`"),
         ("serve a.prsl --addr 0.0.0.0:0", 3, "`--token-file`"),
@@ -49,6 +50,30 @@ fn it_refuses_to_start_with_a_sentence() {
         assert_eq!(run.code, code, "{run}");
         assert!(run.stderr.contains(part), "{run}");
     }
+}
+
+#[test]
+fn without_a_model_it_serves_the_example() {
+    let server = Server::start(Folder::new(&[]), "");
+    assert_eq!(server.get("/api/v1/models/warehouse").json()["text"], WAREHOUSE);
+    let page = server.get("/");
+    assert!(page.status == 200 && String::from_utf8_lossy(&page.body).contains("page/page.js"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn without_a_browser_it_prints_the_address_of_the_page() {
+    let folder = Folder::warehouse();
+    let mut command = folder.command("serve warehouse.prsl --open --addr 127.0.0.1:0");
+    let command = command.env("PATH", folder.path(".")).stderr(std::process::Stdio::null());
+    let mut process = command.stdout(std::process::Stdio::piped()).spawn().expect("the command starts");
+    let mut lines = BufReader::new(process.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
+    let listening = lines.next().unwrap_or_default();
+    let told = lines.next().unwrap_or_default();
+    process.kill().and_then(|()| process.wait()).expect("it ends");
+    let address = listening.strip_prefix("listening on ").and_then(|rest| rest.split(',').next());
+    let address = address.unwrap_or_else(|| panic!("`{listening}` names no address"));
+    assert_eq!(told, format!("no browser could be started; open {address}/ in one"));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use prsl::infer::Engines;
 use prsl::lint::{self, Finding};
 use prsl::{Document, Limits};
 
+use super::models::{all_labels, all_rules};
 use super::types::{CheckRequest, CheckResponse};
 use super::whatif::posted;
 use crate::input::Input;
@@ -49,7 +50,15 @@ fn run(service: &Service, request: CheckRequest, _: &Watch) -> Result<CheckRespo
 }
 
 fn not_a_model(findings: Vec<Finding>) -> CheckResponse {
-    CheckResponse { valid: false, inference: None, findings, notes: Vec::new(), expectations: Vec::new() }
+    CheckResponse {
+        valid: false,
+        inference: None,
+        findings,
+        notes: Vec::new(),
+        expectations: Vec::new(),
+        labels: Vec::new(),
+        rules: Vec::new(),
+    }
 }
 
 /// The findings about a model. Its plan is costed first: every expectation runs it once.
@@ -66,5 +75,6 @@ pub(crate) fn checked(document: &Document, limits: PostedLimits) -> Result<Check
     let (findings, notes): (Vec<_>, Vec<_>) = findings.into_iter().partition(Finding::counts);
     let cost = notes.iter().find(|note| note.code == "inference-cost");
     let inference = cost.and_then(|note| note.message.strip_prefix("inference: ")).map(str::to_owned);
-    Ok(CheckResponse { valid: true, inference, findings, notes, expectations })
+    let (labels, rules) = (all_labels(document), all_rules(document));
+    Ok(CheckResponse { valid: true, inference, findings, notes, expectations, labels, rules })
 }

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use prsl::explain::RuleKind;
 use prsl::lint::Severity;
-use prsl::{Body, LabelId, RuleId};
+use prsl::{Body, Document, LabelId, RuleId};
 
 use super::check::checked;
 use super::types::{LabelDetails, ModelDetails, ModelList, ModelSummary, PutRequest, RuleDetails};
@@ -171,15 +171,25 @@ fn model_details(served: &Served) -> ModelDetails {
         version: served.version.clone(),
         text: served.document.source().to_owned(),
         inference: served.marginals.reason().to_owned(),
-        labels: model.label_ids().map(|label| label_details(served, label)).collect(),
-        rules: model.rule_ids().map(|rule| rule_details(served, rule)).collect(),
+        labels: all_labels(&served.document),
+        rules: all_rules(&served.document),
         n_typical: model.typical().len(),
         n_expectations: model.expectations().len(),
     }
 }
 
-fn label_details(served: &Served, id: LabelId) -> LabelDetails {
-    let label = served.model().label(id);
+/// The labels of a document, in order.
+pub(crate) fn all_labels(document: &Document) -> Vec<LabelDetails> {
+    document.model().label_ids().map(|label| label_details(document, label)).collect()
+}
+
+/// The rules of a document, in order.
+pub(crate) fn all_rules(document: &Document) -> Vec<RuleDetails> {
+    document.model().rule_ids().map(|rule| rule_details(document, rule)).collect()
+}
+
+fn label_details(document: &Document, id: LabelId) -> LabelDetails {
+    let label = document.model().label(id);
     let kind = label.calibrator().kind();
     LabelDetails {
         index: id.index(),
@@ -192,8 +202,8 @@ fn label_details(served: &Served, id: LabelId) -> LabelDetails {
     }
 }
 
-fn rule_details(served: &Served, id: RuleId) -> RuleDetails {
-    let (model, span) = (served.model(), served.document.rule_span(id));
+fn rule_details(document: &Document, id: RuleId) -> RuleDetails {
+    let (model, span) = (document.model(), document.rule_span(id));
     let rule = model.rule(id);
     RuleDetails {
         number: id.index() + 1,

@@ -256,6 +256,17 @@ pub(crate) struct WhatIfRequest {
     pub(crate) rules: BTreeMap<usize, RuleEdit>,
     /// The label to explain. Without it there is no explanation, and the answer is faster.
     pub(crate) label: Option<String>,
+    /// Whether to explain all labels, also if `label` is given.
+    #[serde(default)]
+    pub(crate) explain: bool,
+    /// A category of `label`: what would make it the most probable one.
+    pub(crate) flip: Option<String>,
+    /// Whether to tell which label should be asked next, to learn about `label` or about all labels.
+    #[serde(default)]
+    pub(crate) next: bool,
+    /// Further rows, of which only the posterior is wanted.
+    #[serde(default)]
+    pub(crate) rows: Vec<Beliefs>,
 }
 
 /// A change of one rule.
@@ -292,6 +303,15 @@ pub(crate) struct WhatIfResponse {
     /// The effect of each rule on the label that was asked for. Rules keep their numbers if others are off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) explanation: Option<Explanation>,
+    /// What would change the answer, if `flip` is given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) flip: Option<Counterfactuals>,
+    /// What should be asked next, if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) next: Option<InformationGains>,
+    /// The posterior of each further row.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rows: Vec<RowAnswer>,
 }
 
 /// A request for checks of a model.
@@ -318,6 +338,10 @@ pub(crate) struct CheckResponse {
     pub(crate) notes: Vec<Finding>,
     /// The outcome of every `expect` line.
     pub(crate) expectations: Vec<ExpectationResult>,
+    /// The labels, in the model's order; none if the text is not a model.
+    pub(crate) labels: Vec<LabelDetails>,
+    /// The rules, in the model's order; none if the text is not a model.
+    pub(crate) rules: Vec<RuleDetails>,
 }
 
 /// The models that are served.

@@ -1,26 +1,29 @@
 //! `POST /api/v1/whatif`: the answer of a model with changed rules. Nothing is stored.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use prsl::{BeliefMatrix, Document, Error, Model, RuleId};
 
+use super::beliefs::Beliefs;
 use super::explain::explanation;
-use super::predict::row_answers;
-use super::types::{RuleEdit, WhatIfRequest, WhatIfResponse};
+use super::predict::{check_size, row_answers};
+use super::types::{RowAnswer, RuleEdit, WhatIfRequest, WhatIfResponse};
 use crate::batch::{Wanted, answer_rows};
 use crate::input::Input;
 use crate::problem::Problem;
-use crate::served::{Purpose, Served};
+use crate::served::{Purpose, Served, check_work};
 use crate::service::Service;
 use crate::work::{Lane, Watch};
 
 /// Ask a changed model
 ///
 /// The posterior, the two most probable assignments, and the explanation of a label, with rules that are off or have
-/// another probability, or with a whole edited text.
+/// another probability, or with a whole edited text. On request also what would change the answer, what should be asked
+/// next, and the posterior of further rows.
 #[utoipa::path(
     post, path = "/api/v1/whatif", tag = "answers", request_body = WhatIfRequest,
     responses(
@@ -34,38 +37,84 @@ pub(crate) async fn whatif(State(service): State<Service>, input: Input) -> Resu
 }
 
 fn run(service: &Service, request: WhatIfRequest, watch: &Watch) -> Result<WhatIfResponse, Problem> {
-    let model = model(service, &request)?;
-    let (edited, numbers) = edited(&model, &request.rules)?;
-    let purpose = if request.label.is_some() { Purpose::Explain } else { Purpose::Predict };
-    let limits = service.settings().limits.posted;
-    let served = Served::compile_posted(Document::of_model(&edited)?, limits, purpose)?;
+    let (served, numbers) = changed(service, &request)?;
     watch.check()?;
-    let mut rows = BeliefMatrix::new(served.model());
-    rows.push_evidence(&request.beliefs.0)?;
     let best_refused = match served.assignments() {
         Ok(_) => None,
         Err(refused @ Error::TooCostly { .. }) => Some(refused.to_string()),
         Err(error) => return Err(error.into()),
     };
     let wanted = Wanted { marginals: true, best: best_refused.is_none().then_some(2) };
-    let answers = answer_rows(service, &served, &rows, wanted, watch)?;
-    watch.check()?;
-    let answer = answers.iter().flat_map(|answers| row_answers(&served, answers)).next();
-    let answer = answer.ok_or_else(Problem::internal)?;
+    let asked = std::slice::from_ref(&request.beliefs);
+    let answer = answered(service, &served, asked, wanted, watch)?.pop().ok_or_else(Problem::internal)?;
+    let evidence = &request.beliefs.0;
     let conflict = match answer.status {
-        "impossible" => served.marginals.infer(&rows.row(0)).err().map(|error| error.to_string()),
+        "impossible" => served.marginals.infer(evidence).err().map(|error| error.to_string()),
         _ => None,
     };
+    watch.check()?;
     let label = request.label.as_deref();
-    let explained = label.map(|label| explanation(&served, &request.beliefs.0, Some(label))).transpose()?;
-    let explanation = explained.map(|mut explanation| {
-        for (rule, number) in explanation.rules.iter_mut().zip(numbers) {
-            rule.number = number;
+    let is_explained = request.explain || label.is_some();
+    let shown = label.filter(|_| !request.explain);
+    let mut explanation = is_explained.then(|| explanation(&served, evidence, shown)).transpose()?;
+    let rules = explanation.iter_mut().flat_map(|explanation| &mut explanation.rules);
+    rules.zip(numbers).for_each(|(rule, number)| rule.number = number);
+    watch.check()?;
+    let about = label.map(|label| served.model().find_label(label)).transpose()?;
+    let flip = match (about, &request.flip) {
+        (_, None) => None,
+        (Some(label), Some(category)) => {
+            let category = served.model().find_category(label, category)?;
+            Some(served.marginals.counterfactuals(evidence, label, category)?)
         }
-        explanation
-    });
+        (None, Some(_)) => {
+            let detail = "`flip` is a category of `label`, which is not given";
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "Flip", detail));
+        }
+    };
+    let next = request.next.then(|| served.marginals.information_gains(evidence, about)).transpose()?;
+    watch.check()?;
+    let wanted = Wanted { marginals: true, best: None };
+    let rows = answered(service, &served, &request.rows, wanted, watch)?;
     let engine = served.marginals.engine().name();
-    Ok(WhatIfResponse { engine, answer, conflict, best_refused, explanation })
+    Ok(WhatIfResponse { engine, answer, conflict, best_refused, explanation, flip, next, rows })
+}
+
+/// The model of a request with its changed rules, compiled, and the numbers that its rules had before.
+fn changed(service: &Service, request: &WhatIfRequest) -> Result<(Arc<Served>, Vec<usize>), Problem> {
+    let n_rows = request.rows.len();
+    if let (Some(name), None, true) = (&request.model, &request.text, request.rules.is_empty()) {
+        // It is compiled already.
+        let served = service.catalog().find(name)?;
+        check_size(service, &served, n_rows, 1)?;
+        let n_rules = served.model().rules().len();
+        return Ok((served, (1..=n_rules).collect()));
+    }
+    let model = model(service, request)?;
+    let (edited, numbers) = edited(&model, &request.rules)?;
+    let is_explained = request.label.is_some() || request.explain || request.next;
+    let purpose = if is_explained { Purpose::Explain } else { Purpose::Predict };
+    let limits = service.settings().limits.posted;
+    let served = Served::compile_posted(Document::of_model(&edited)?, limits, purpose)?;
+    check_work(served.marginals.work() * n_rows as f64, limits)?;
+    check_size(service, &served, n_rows, 1)?;
+    Ok((Arc::new(served), numbers))
+}
+
+/// The answers to rows of beliefs.
+fn answered(
+    service: &Service,
+    served: &Served,
+    rows: &[Beliefs],
+    wanted: Wanted,
+    watch: &Watch,
+) -> Result<Vec<RowAnswer>, Problem> {
+    let mut matrix = BeliefMatrix::new(served.model());
+    for Beliefs(evidence) in rows {
+        matrix.push_evidence(evidence)?;
+    }
+    let answers = answer_rows(service, served, &matrix, wanted, watch)?;
+    Ok(answers.iter().flat_map(|answers| row_answers(served, answers)).collect())
 }
 
 /// The model of a request: one that is served, or its text.

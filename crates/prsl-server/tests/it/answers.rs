@@ -1,12 +1,12 @@
 //! Answers of `/api/v1` agree with the library.
 
 use prsl::{Evidence, Explainer, Model, RuleId};
-use prsl_server::Settings;
-use serde_json::json;
+use prsl_server::{Service, Settings};
+use serde_json::{Value, json};
 
 use crate::server::{Server, WAREHOUSE};
 
-fn beliefs() -> serde_json::Value {
+fn beliefs() -> Value {
     json!({
         "activity": {"walking": 0.1, "normal": 0.4, "overhead": 0.5},
         "feet": [0.05, 0.95],
@@ -110,7 +110,7 @@ async fn an_explanation_is_that_of_the_library() {
     let request = json!({"model": "warehouse", "beliefs": beliefs()});
     let answer = server.ask("/api/v1/explain", request).await;
     let explanation = Explainer::compile(&warehouse()).expect("small").explain(&evidence()).expect("its row");
-    let mut expected: serde_json::Value = serde_json::from_str(&explanation.to_json()).expect("JSON");
+    let mut expected: Value = serde_json::from_str(&explanation.to_json()).expect("JSON");
     expected["model"] = json!("warehouse");
     expected["version"] = answer["version"].clone();
     assert_eq!(answer, expected);
@@ -135,10 +135,7 @@ async fn changes_and_questions_are_those_of_the_library() {
         json!({"model": "warehouse", "beliefs": beliefs(), "label": "activity", "category": "normal"});
     let answer = server.ask("/api/v1/flip", request).await;
     let expected = engine.counterfactuals(&evidence(), activity, normal).expect("its row");
-    assert_eq!(
-        without_version(answer),
-        serde_json::from_str::<serde_json::Value>(&expected.to_json()).expect("JSON")
-    );
+    assert_eq!(without_version(answer), serde_json::from_str::<Value>(&expected.to_json()).expect("JSON"));
     for (label, about) in [(json!("activity"), Some(activity)), (json!(null), None)] {
         let request = json!({"model": "warehouse", "beliefs": {"feet": "standing"}, "label": label});
         let answer = server.ask("/api/v1/next", request).await;
@@ -146,7 +143,7 @@ async fn changes_and_questions_are_those_of_the_library() {
             engine.information_gains(&Evidence::new().observe("feet", "standing"), about).expect("its row");
         assert_eq!(
             without_version(answer),
-            serde_json::from_str::<serde_json::Value>(&expected.to_json()).expect("JSON")
+            serde_json::from_str::<Value>(&expected.to_json()).expect("JSON")
         );
     }
     let unknown = json!({"model": "warehouse", "label": "activity", "category": "normale"});
@@ -156,7 +153,7 @@ async fn changes_and_questions_are_those_of_the_library() {
     );
 }
 
-fn without_version(mut answer: serde_json::Value) -> serde_json::Value {
+fn without_version(mut answer: Value) -> Value {
     let map = answer.as_object_mut().expect("an object");
     assert_eq!(map.remove("model"), Some(json!("warehouse")));
     assert!(map.remove("version").is_some());
@@ -192,6 +189,47 @@ async fn a_changed_model_answers_as_if_it_were_written_so() {
 }
 
 #[tokio::test]
+async fn whatif_answers_all_questions_about_a_changed_model() {
+    let server = Server::warehouse();
+    let question = json!({"beliefs": beliefs(), "label": "activity", "flip": "normal", "next": true, "rows": [{}, beliefs()]});
+    let with = |field: &str, value: Value| {
+        let mut question = question.clone();
+        question[field] = value;
+        question
+    };
+    let answer = server.ask("/api/v1/whatif", with("model", json!("warehouse"))).await;
+    let ask = |field: &str, value: &str| {
+        let mut request = json!({"model": "warehouse", "beliefs": beliefs(), "label": "activity"});
+        request[field] = json!(value);
+        request
+    };
+    let flip = server.ask("/api/v1/flip", ask("category", "normal")).await;
+    assert_eq!(answer["flip"]["own"], flip["own"]);
+    let next = server.ask("/api/v1/next", ask("label", "activity")).await;
+    assert_eq!(answer["next"]["gains"], next["gains"]);
+    assert_eq!(answer["rows"][1]["marginals"], answer["marginals"]);
+    assert_ne!(answer["rows"][0]["marginals"], answer["marginals"]);
+    // The text of the same model gives the same answers.
+    assert_eq!(server.ask("/api/v1/whatif", with("text", json!(WAREHOUSE))).await, answer);
+    // `explain` has the effects on all labels.
+    let mut all = with("model", json!("warehouse"));
+    all["explain"] = json!(true);
+    let all = server.ask("/api/v1/whatif", all).await;
+    let n_labels = |answer: &Value| answer["explanation"]["rules"][0]["influences"].as_array().map(Vec::len);
+    assert_eq!((n_labels(&answer), n_labels(&all)), (Some(1), Some(3)));
+    let alone = json!({"model": "warehouse", "flip": "normal"});
+    assert!(server.refused("/api/v1/whatif", alone).await.1.contains("`label`"));
+}
+
+#[tokio::test]
+async fn without_a_model_the_example_is_served() {
+    let service = Service::open(&[], None, Settings::default()).expect("a service");
+    assert_eq!(service.model_names(), ["warehouse"]);
+    service.refresh();
+    assert_eq!(service.model_names(), ["warehouse"]);
+}
+
+#[tokio::test]
 async fn findings_have_positions_and_expectations_have_outcomes() {
     let server = Server::warehouse();
     let answer = server.ask("/api/v1/check", json!({"text": "label a\nrule 0.9: b\n"})).await;
@@ -210,6 +248,8 @@ async fn findings_have_positions_and_expectations_have_outcomes() {
     assert_eq!(codes, ["no-effect", "failed-expectation"]);
     let served = server.ask("/api/v1/check", json!({"model": "warehouse"})).await;
     assert_eq!(served["findings"], json!([]));
+    let model = server.get("/api/v1/models/warehouse").await.json();
+    assert_eq!((&served["labels"], &served["rules"]), (&model["labels"], &model["rules"]));
 }
 
 #[tokio::test]

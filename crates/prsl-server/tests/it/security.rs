@@ -34,7 +34,8 @@ async fn routes(server: &Server) -> Vec<(String, String)> {
         let methods = item.as_object().expect("methods").keys().map(|method| method.to_uppercase());
         routes.extend(methods.map(|method| (method, path.clone())));
     }
-    let others = ["/", "/docs", "/docs/", "/docs/swagger-ui.css", "/openapi.json", "/nothing"];
+    let others =
+        ["/", "/page/page.js", "/docs", "/docs/", "/docs/swagger-ui.css", "/openapi.json", "/nothing"];
     routes.extend(others.map(|path| ("GET".to_owned(), path.to_owned())));
     assert!(routes.len() > 20, "{routes:?}");
     routes
@@ -177,6 +178,38 @@ async fn pages_use_nothing_from_elsewhere() {
         let text = server.get(path).await.text();
         assert!(!text.contains("http://") && !text.contains("https://"), "{path}: {text}");
         assert!(!text.contains("<style") && !text.contains("onclick"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn the_page_has_a_fresh_nonce_for_styles() {
+    let server = Server::warehouse();
+    let mut nonces = Vec::new();
+    for _ in 0..2 {
+        let answer = server.get("/").await;
+        let policy = answer.headers["content-security-policy"].to_str().expect("a policy").to_owned();
+        let (_, nonce) = policy.split_once("style-src 'self' 'nonce-").expect("a nonce");
+        let (nonce, _) = nonce.split_once('\'').expect("its end");
+        assert!(answer.text().contains(&format!("<meta name=\"nonce\" content=\"{nonce}\">")));
+        assert!(nonce.len() >= 22 && !answer.text().contains("{nonce}"));
+        nonces.push(nonce.to_owned());
+    }
+    assert_ne!(nonces[0], nonces[1]);
+}
+
+#[tokio::test]
+async fn every_file_of_the_page_is_served() {
+    let server = Server::warehouse();
+    let page = server.get("/").await.text();
+    for (path, kind) in [
+        ("page/page.js", "text/javascript"),
+        ("page/page.css", "text/css"),
+        ("page/icon.svg", "image/svg+xml"),
+    ] {
+        assert!(page.contains(&format!("\"./{path}\"")), "{page}");
+        let answer = server.get(&format!("/{path}")).await;
+        assert_eq!(answer.status, 200);
+        assert!(answer.headers["content-type"].to_str().expect("a type").starts_with(kind));
     }
 }
 
