@@ -13,7 +13,7 @@ const isSituation = (question: object) => !("rows" in question || "label" in que
 test("a rule that is switched off changes the answer, and comes back", async ({ page }) => {
   await open(page);
   await view(page, "Why");
-  await expect(page.getByText("raises overhead by 5.5%")).toBeVisible();
+  await expect(page.getByText("raises overhead by 5.5 points")).toBeVisible();
   await page.getByRole("checkbox", { name: /gait_is_walking/ }).uncheck();
   await expect(page.getByTestId("after-activity-overhead")).toContainText("64.9%");
   await expect(page.getByText("switched off")).toBeVisible();

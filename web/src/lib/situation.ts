@@ -79,3 +79,8 @@ export function percent(value: number | null | undefined): string {
   if (value < 1 && value > 0.9995) return ">99.9%";
   return `${(value * 100).toFixed(1)}%`;
 }
+
+/** A change of a probability, in percentage points. */
+export function points(change: number): string {
+  return `${(change * 100).toFixed(1)} points`;
+}
