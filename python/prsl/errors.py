@@ -217,3 +217,7 @@ class CalibrationError(LearningError):
 
 class ExamplesError(LearningError):
     """Nothing can be learned from these rows."""
+
+
+class SumsError(LearningError):
+    """Sums over rows do not add up."""

@@ -95,8 +95,8 @@ pub struct Arguments {
     /// The column of TRUTH with the row weights
     #[arg(long, value_name = "COLUMN")]
     weights: Option<String>,
-    /// The column of TRUTH with a key per row. Rows are learned from in the order of their keys, so that the model does not
-    /// depend on their order in the files
+    /// The column of TRUTH with a key per row. Rows are learned from in an order that their keys decide, so that the model does
+    /// not depend on their order in the files, and is the same as on a cluster
     #[arg(long, value_name = "COLUMN")]
     key: Option<String>,
     /// The beliefs of the validation set. With `--recipe clauses` it is only scored; the model does not depend on it

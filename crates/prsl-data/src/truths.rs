@@ -81,6 +81,26 @@ pub enum Key {
     Text(String),
 }
 
+/// Integers beyond this are not numbers of their own in double precision.
+const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
+
+impl From<&str> for Key {
+    /// A number if the text is one, except for integers that a number would round: two of them are different keys.
+    ///
+    /// ```
+    /// use prsl_data::Key;
+    ///
+    /// assert_eq!(Key::from("17"), Key::Number(17.0));
+    /// assert_ne!(Key::from("9007199254740993"), Key::from("9007199254740992"));
+    /// ```
+    fn from(text: &str) -> Self {
+        match text.parse::<f64>() {
+            Ok(number) if number.abs() < MAX_INTEGER => Key::Number(number),
+            _ => Key::Text(text.to_owned()),
+        }
+    }
+}
+
 impl Eq for Key {}
 
 impl PartialOrd for Key {
@@ -231,10 +251,7 @@ fn key(cell: Cell<'_>) -> std::result::Result<Key, CellProblem> {
     match cell {
         Cell::Missing => Err(CellProblem::NoKey),
         Cell::Number(number) => Ok(Key::Number(number)),
-        Cell::Text(text) => Ok(match text.parse() {
-            Ok(number) => Key::Number(number),
-            Err(_) => Key::Text(text.to_owned()),
-        }),
+        Cell::Text(text) => Ok(Key::from(text)),
     }
 }
 

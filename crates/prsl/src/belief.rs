@@ -63,6 +63,16 @@ impl BeliefMatrix {
         Self { model: model.clone(), values: Vec::new(), origins: Vec::new(), n_rows: 0 }
     }
 
+    /// Rows of completed beliefs with their origins; `None` if there are too many or too few numbers, or no distributions.
+    pub(crate) fn from_parts(model: &Model, values: Vec<f64>, origins: Vec<BeliefOrigin>) -> Option<Self> {
+        let (width, n_labels) = (model.n_categories(), model.labels().len());
+        let n_rows = origins.len() / n_labels.max(1);
+        let rows = Self { model: model.clone(), values, origins, n_rows };
+        let is_complete = rows.values.len() == n_rows * width && rows.origins.len() == n_rows * n_labels;
+        let is_valid = |row: usize| model.label_ids().all(|label| is_distribution(rows.belief(row, label)));
+        (is_complete && (0..n_rows).all(is_valid)).then_some(rows)
+    }
+
     /// Adds a row with one cell per category. Empty cells of a partial belief share the remaining probability
     /// equally. A label without any cells gets its prior. All given cells are beliefs of classifiers.
     pub fn push(&mut self, cells: &[Option<f64>], normalize: Normalize) -> Result<()> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prsl::learn::Examples;
 use prsl::{Label, Model};
-use prsl_data::{ColumnsProblem, Key, RowColumns};
+use prsl_data::{ColumnsProblem, RowColumns};
 
 use super::Arguments;
 use super::settings::{Recipe, VALID_FRACTION};
@@ -30,30 +30,15 @@ impl Arguments {
     fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
         let columns = RowColumns::new(self.weights.as_deref(), self.key.as_deref());
         let rows = labeled::read_raw(base, [beliefs, truth], &self.tables, columns)?;
+        let in_truth = || format!("`{}`", truth.display());
         let mut examples = Examples::new(rows.beliefs, rows.truths)?;
         if let Some(weights) = rows.weights {
-            examples = examples.with_weights(weights).with_context(|| format!("`{}`", truth.display()))?;
+            examples = examples.with_weights(weights).with_context(in_truth)?;
         }
         match rows.keys {
-            Some(keys) => Ok(examples.select(&order(&keys, truth)?)),
+            Some(keys) => examples.by_keys(&keys).with_context(in_truth),
             None => Ok(examples),
         }
-    }
-}
-
-/// The rows in the order of their keys.
-fn order(keys: &[Key], truth: &Path) -> Result<Vec<usize>> {
-    let mut order: Vec<usize> = (0..keys.len()).collect();
-    order.sort_by(|&a, &b| keys[a].cmp(&keys[b]));
-    match order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
-        Some(&[first, second]) => bail!(
-            "`{}` has the key `{}` in rows {} and {}; each row needs a key of its own",
-            truth.display(),
-            keys[first],
-            first + 1,
-            second + 1
-        ),
-        _ => Ok(order),
     }
 }
 

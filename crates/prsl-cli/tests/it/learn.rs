@@ -234,7 +234,7 @@ fn with_keys_the_order_of_rows_does_not_matter() {
 
     let run = "learn beliefs.csv truth.csv --key id -o out.prsl";
     let folder = Folder::new(&[("beliefs.csv", "left\n0.2\n0.3\n"), ("truth.csv", "left,id\n1,b\n0,b\n")]);
-    refused(&folder, run, "has the key `b` in rows 1 and 2; each row needs a key of its own");
+    refused(&folder, run, "rows 1 and 2 have the key `b`; each row needs a key of its own");
     write(&folder, "truth.csv", "left,id\n1,b\n0,\n");
     refused(&folder, run, "no key; each row needs a number or a text of its own");
     write(&folder, "truth.csv", "left\n1\n0\n");

@@ -338,6 +338,12 @@ pub enum Error {
         /// The problem.
         problem: String,
     },
+    /// Sums over rows that do not add up.
+    #[error("{problem}")]
+    Sums {
+        /// The problem.
+        problem: String,
+    },
     /// Sampling found no possible assignment to start from, and could not prove the row impossible.
     #[error(
         "in {steps} steps neither a possible assignment to start sampling from was found nor a proof that there is none; weaken \
@@ -432,6 +438,7 @@ impl Error {
             Error::Calibrator { .. } => "Calibrator",
             Error::Calibration(_) => "Calibration",
             Error::Examples { .. } => "Examples",
+            Error::Sums { .. } => "Sums",
             Error::CombinationWeight { .. } => "CombinationWeight",
             Error::DuplicateCombination { .. } => "DuplicateCombination",
             Error::IncompleteCombination { .. } => "IncompleteCombination",

@@ -55,6 +55,7 @@ fn one_of_each() -> Vec<Error> {
         Error::Impossible { rules: vec!["wet <- rain".to_owned(), "dry <- rain".to_owned()] },
         Error::Setting { setting: "damping", value: 1.5, wanted: "a number from 0 to below 1" },
         Error::Examples { problem: "2 rows of truths for 3 rows of beliefs".to_owned() },
+        Error::Sums { problem: "chunk 3 is summed twice".to_owned() },
         Error::NoStart { steps: 50_000 },
         Error::NoAssignment,
         Error::NothingToSimulate { n_rules: 3 },

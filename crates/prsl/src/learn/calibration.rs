@@ -84,10 +84,9 @@ impl Examples {
         };
         let kinds: Vec<Fitted> = model.label_ids().map(of_label).collect();
         let data = Data::new(model, self, &kinds)?;
-        let n_rows = data.n_rows();
         let problem = Problem::new(model, data, Vec::new(), limits)?;
         let mut compiled = problem.compile_within(&[], &[], MAX_WORK)?;
-        let total = problem.data.weight().max(f64::MIN_POSITIVE);
+        let total = problem.weight().max(f64::MIN_POSITIVE);
         let before = problem.point(&mut compiled, &problem.data.identity()).log_likelihood / total;
         let parameters = problem.calibrated(Some(&mut compiled), &mut || true);
         let after = problem.point(&mut compiled, &parameters).log_likelihood / total;
@@ -97,7 +96,7 @@ impl Examples {
                 builder = builder.calibrator(model.label(label).name(), calibrator);
             }
         }
-        let n_impossible = n_rows - problem.data.n_rows();
+        let n_impossible = problem.totals.n_used - problem.n_rows();
         Ok(Calibrated { model: builder.build()?, log_likelihood: [before, after], n_impossible })
     }
 }

@@ -3,12 +3,15 @@
 //! A label set s that occurs N times where E are expected gets the weight exp(a + b ln(N / E)), b >= 0. Two parameters
 //! serve all label sets. A row's own occurrence is left out of N, so that rare sets do not explain themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::data::Known;
 use super::fit::{Evaluation, minimize};
 use super::problem::{Compiled, Problem};
+use super::question::Question;
 use crate::assignment::Assignment;
 use crate::infer::expectations::CHUNK;
 
@@ -66,8 +69,15 @@ impl Evaluation for Value {
 }
 
 /// Learns combinations beside fitted rules.
-pub(crate) fn learn(problem: &Problem, compiled: &mut Compiled, parameters: &[f64]) -> Combinations {
-    let Some(table) = Table::new(problem, compiled, parameters) else { return Combinations::default() };
+pub(crate) fn learn(
+    problem: &Problem,
+    compiled: &mut Compiled,
+    parameters: &[f64],
+    seed: u64,
+) -> Combinations {
+    let Some(table) = Table::new(problem, compiled, parameters, seed) else {
+        return Combinations::default();
+    };
     let bounds = [(-MAX_PARAMETER, MAX_PARAMETER), (0.0, MAX_PARAMETER)];
     let (at, best) =
         minimize(vec![-1.0, 1.0], &bounds, None, 1e-9, |at| table.value([at[0], at[1]]), || true);
@@ -93,26 +103,28 @@ impl Table {
         self.weights.iter().sum::<f64>().ln()
     }
 
-    fn new(problem: &Problem, compiled: &mut Compiled, parameters: &[f64]) -> Option<Self> {
+    /// Fits to the rows on which candidates are scored, and considers their label sets.
+    fn new(problem: &Problem, compiled: &mut Compiled, parameters: &[f64], seed: u64) -> Option<Self> {
         let data = &problem.data;
-        let mut counts: BTreeMap<Vec<usize>, f64> = BTreeMap::new();
         let assignment = |row: usize| -> Vec<usize> {
             (0..data.n_labels()).filter_map(|label| data.truth(row, label)).collect()
         };
-        for row in problem.complete() {
-            *counts.entry(assignment(row)).or_default() += data.weights[row];
-        }
-        let rows: Vec<usize> = problem.complete().take(MAX_ROWS).collect();
+        let is_complete = |row: &usize| data.known[*row] == Known::All;
+        let rows: Vec<usize> =
+            problem.rows_to_score(seed).into_iter().filter(is_complete).take(MAX_ROWS).collect();
+        let sets: BTreeSet<Vec<usize>> = rows.iter().map(|&row| assignment(row)).collect();
+        let sets: Vec<Vec<usize>> = sets.into_iter().collect();
+        let counts = problem.ask(None, &Question::LabelSets { sets: sets.clone() });
         // Combinations of the base stay as they are.
         let is_new = |set: &[usize]| problem.model.find_typical(&Assignment::from_indices(set)).is_none();
-        let mut sets: Vec<(Vec<usize>, f64)> = counts.into_iter().filter(|(set, _)| is_new(set)).collect();
+        let mut sets: Vec<(Vec<usize>, f64)> =
+            sets.into_iter().zip(counts).filter(|(set, _)| is_new(set)).collect();
         sets.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         sets.truncate(MAX_CELLS / rows.len().max(1));
         let probabilities = problem.probabilities(compiled, parameters, &rows, &sets);
         let n = sets.len();
         let weights: Vec<f64> = rows.iter().map(|&row| data.weights[row]).collect();
-        let scale =
-            problem.complete().map(|row| data.weights[row]).sum::<f64>() / weights.iter().sum::<f64>();
+        let scale = problem.totals.complete_weight / weights.iter().sum::<f64>();
         let expected = |place: usize| -> f64 {
             scale * (0..rows.len()).map(|row| weights[row] * probabilities[row * n + place]).sum::<f64>()
         };
@@ -217,6 +229,22 @@ impl Table {
 }
 
 impl Problem {
+    /// The weight of the complete rows of a chunk with each label set.
+    pub(super) fn label_sets_of_chunk(&self, sets: &[Vec<usize>], rows: Range<usize>) -> Vec<f64> {
+        let places: BTreeMap<&[usize], usize> =
+            sets.iter().enumerate().map(|(place, set)| (&set[..], place)).collect();
+        let mut weights = vec![0.0; sets.len()];
+        let mut set = Vec::with_capacity(self.data.n_labels());
+        for row in self.complete_in(rows) {
+            set.clear();
+            set.extend((0..self.data.n_labels()).filter_map(|label| self.data.truth(row, label)));
+            if let Some(&place) = places.get(&set[..]) {
+                weights[place] += self.data.weights[row];
+            }
+        }
+        weights
+    }
+
     /// P(s | x) by the rules, row by row, for some label sets.
     fn probabilities(
         &self,

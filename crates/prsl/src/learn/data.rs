@@ -2,6 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde::{Deserialize, Serialize};
+
+use super::chunks::Chunk;
 use super::examples::Examples;
 use super::priors::rounded;
 use crate::calibrate::BeliefOrigin;
@@ -29,7 +32,7 @@ pub(crate) enum Calibration {
 }
 
 /// Which parameters the calibrator of a label has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Fitted {
     /// None.
     No,
@@ -93,6 +96,10 @@ pub(crate) struct Data {
     pub(crate) weights: Vec<f64>,
     /// A hash of the contents of each row. Its samples depend on it, not on the row's position.
     pub(crate) hashes: Vec<u64>,
+    /// The number of each row among the rows that were given.
+    pub(crate) sources: Vec<usize>,
+    /// The chunks of rows that are left of those given, and how many rows of each could be used.
+    pub(crate) chunks: Vec<(Chunk, usize)>,
     pub(crate) calibrations: Vec<Calibration>,
     pub(crate) n_calibration_parameters: usize,
 }
@@ -127,15 +134,19 @@ impl Data {
             known: Vec::new(),
             weights: Vec::new(),
             hashes: Vec::new(),
+            sources: Vec::new(),
+            chunks: Vec::new(),
             calibrations,
             n_calibration_parameters: n_parameters,
         };
         let calibrated = rows.beliefs().calibrated_by(model)?;
-        for row in 0..rows.n_rows() {
-            let (weight, truth) = (rows.weights()[row], &rows.truths()[row]);
-            if weight > 0.0 && truth.n_known() > 0 {
+        for chunk in rows.chunks() {
+            let start = data.n_rows();
+            for row in chunk.rows.clone().filter(|&row| rows.is_used(row)) {
                 data.push(rows, row, calibrated.row(row).as_ref());
             }
+            let rows = start..data.n_rows();
+            data.chunks.push((Chunk { number: chunk.number, rows: rows.clone() }, rows.len()));
         }
         Ok(data)
     }
@@ -166,6 +177,7 @@ impl Data {
         self.known.push(if is_complete { Known::All } else { Known::Some });
         self.weights.push(rows.weights()[row]);
         self.hashes.push(hasher.finish());
+        self.sources.push(row);
     }
 
     pub(crate) fn n_rows(&self) -> usize {
@@ -181,13 +193,13 @@ impl Data {
         (category != UNKNOWN).then_some(usize::from(category))
     }
 
-    /// The sum of all weights.
-    pub(crate) fn weight(&self) -> f64 {
-        self.weights.iter().sum()
-    }
-
-    /// Only some of the rows.
+    /// Only some of the rows, in their order.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        let place = |row: usize| rows.partition_point(|&kept| kept < row);
+        let chunk = |(chunk, n_used): &(Chunk, usize)| {
+            let left = place(chunk.rows.start)..place(chunk.rows.end);
+            (Chunk { number: chunk.number, rows: left }, *n_used)
+        };
         let part = |values: &[f64], width: usize| -> Vec<f64> {
             rows.iter().flat_map(|row| &values[row * width..(row + 1) * width]).copied().collect()
         };
@@ -201,6 +213,8 @@ impl Data {
             known: rows.iter().map(|&row| self.known[row]).collect(),
             weights: part(&self.weights, 1),
             hashes: rows.iter().map(|&row| self.hashes[row]).collect(),
+            sources: rows.iter().map(|&row| self.sources[row]).collect(),
+            chunks: self.chunks.iter().map(chunk).collect(),
             calibrations: self.calibrations.clone(),
             n_calibration_parameters: self.n_calibration_parameters,
         }

@@ -1,11 +1,13 @@
 //! Rows to learn from: beliefs, and the truth as far as it is known.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
+use super::chunks::{Chunk, chunk_of, in_order, n_chunks};
 use super::watch::{Watch, never};
 use crate::belief::BeliefMatrix;
 use crate::calibrate::{CalibrationData, CalibrationMethod};
@@ -40,6 +42,7 @@ pub struct Examples {
     beliefs: BeliefMatrix,
     truths: Vec<Truth>,
     weights: Vec<f64>,
+    chunks: Vec<Chunk>,
 }
 
 impl Examples {
@@ -67,12 +70,22 @@ impl Examples {
                 }
             }
         }
-        let weights = vec![1.0; truths.len()];
-        Ok(Self { beliefs, truths, weights })
+        let (weights, chunks) = (vec![1.0; truths.len()], in_order(truths.len()));
+        Ok(Self { beliefs, truths, weights, chunks })
     }
 
     /// The same rows, which count as much as these weights say: numbers from 0 to 1e15, at least one of them above 0.
-    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+    pub fn with_weights(self, weights: Vec<f64>) -> Result<Self> {
+        let rows = self.with_weights_of_part(weights)?;
+        if rows.n_rows() > 0 && rows.weights.iter().all(|weight| *weight == 0.0) {
+            let problem = "all rows have weight 0, so that none of them counts; give some a weight above 0";
+            return Err(Error::Examples { problem: problem.to_owned() });
+        }
+        Ok(rows)
+    }
+
+    /// The same for a part of some rows: all of its weights may be 0.
+    pub fn with_weights_of_part(mut self, weights: Vec<f64>) -> Result<Self> {
         let n_rows = self.n_rows();
         if weights.len() != n_rows || weights.iter().any(|weight| !(*weight >= 0.0 && weight.is_finite())) {
             let problem = format!("{n_rows} rows need as many weights, finite and not below 0");
@@ -86,10 +99,6 @@ impl Examples {
             );
             return Err(Error::Examples { problem });
         }
-        if n_rows > 0 && weights.iter().all(|weight| *weight == 0.0) {
-            let problem = "all rows have weight 0, so that none of them counts; give some a weight above 0";
-            return Err(Error::Examples { problem: problem.to_owned() });
-        }
         self.weights = weights;
         Ok(self)
     }
@@ -99,7 +108,73 @@ impl Examples {
         self.beliefs.append(&other.beliefs)?;
         self.truths.extend_from_slice(&other.truths);
         self.weights.extend_from_slice(&other.weights);
+        self.chunks = in_order(self.n_rows());
         Ok(())
+    }
+
+    /// The same rows in chunks by their keys, one key for each row, so that learning does not depend on their order.
+    ///
+    /// Sums over rows are added chunk by chunk. A row's chunk depends on the text of its key and on the number of rows
+    /// ([`chunk_of`]), and the rows of a chunk are in the order of their keys. Returns an error if two rows have the same key.
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
+    /// use prsl::learn::Examples;
+    ///
+    /// let mut beliefs = BeliefMatrix::new(&Model::parse("label alarm")?);
+    /// let truths = [0, 1].map(|truth| Truth::from_indices([Some(truth)]));
+    /// truths.iter().try_for_each(|_| beliefs.push_evidence(&Evidence::new()))?;
+    /// let rows = Examples::new(beliefs, truths.to_vec())?;
+    /// assert_eq!(rows.by_keys(&["b", "a"])?.truths(), [truths[1].clone(), truths[0].clone()]);
+    /// assert!(rows.by_keys(&["a", "a"]).is_err());
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn by_keys<K: Ord + ToString>(&self, keys: &[K]) -> Result<Self> {
+        let n_rows = self.n_rows();
+        if keys.len() != n_rows {
+            return Err(Error::Examples { problem: format!("{} keys for {n_rows} rows", keys.len()) });
+        }
+        let n_chunks = n_chunks(n_rows as u64);
+        let chunks: Vec<u32> = keys.iter().map(|key| chunk_of(&key.to_string(), n_chunks)).collect();
+        let mut order: Vec<usize> = (0..n_rows).collect();
+        order.sort_by(|&a, &b| (chunks[a], &keys[a], a).cmp(&(chunks[b], &keys[b], b)));
+        if let Some(&[first, second]) = order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
+            let key = quoted(&keys[first].to_string());
+            let (first, second) = (first + 1, second + 1);
+            let problem =
+                format!("rows {first} and {second} have the key {key}; each row needs a key of its own");
+            return Err(Error::Examples { problem });
+        }
+        let mut rows = self.select(&order);
+        rows.chunks.clear();
+        for (at, &row) in order.iter().enumerate() {
+            match rows.chunks.last_mut().filter(|chunk| chunk.number == chunks[row]) {
+                Some(chunk) => chunk.rows.end = at + 1,
+                None => rows.chunks.push(Chunk { number: chunks[row], rows: at..at + 1 }),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The same rows as one chunk of this number, in their order.
+    pub fn as_chunk(mut self, number: u32) -> Self {
+        self.chunks = vec![Chunk { number, rows: 0..self.n_rows() }];
+        self
+    }
+
+    /// A hash of all rows.
+    pub(crate) fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.beliefs.values().iter().for_each(|value| value.to_bits().hash(&mut hasher));
+        self.truths.hash(&mut hasher);
+        self.weights.iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
+        self.chunks.iter().for_each(|chunk| (chunk.number, chunk.rows.end).hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// The chunks of the rows.
+    pub(crate) fn chunks(&self) -> &[Chunk] {
+        &self.chunks
     }
 
     /// How many rows there are.
@@ -120,6 +195,11 @@ impl Examples {
     /// How much each row counts.
     pub fn weights(&self) -> &[f64] {
         &self.weights
+    }
+
+    /// Whether learning uses a row: if it has weight, and some truth is known.
+    pub(crate) fn is_used(&self, row: usize) -> bool {
+        self.weights[row] > 0.0 && self.truths[row].n_known() > 0
     }
 
     /// How many categories of a label are true in some row.
@@ -160,20 +240,10 @@ impl Examples {
         builder.build()
     }
 
-    /// A model about the same labels in which classifiers that are ever sure of a category, without being calibrated, are kept from 0 and 1.
-    pub(crate) fn cautious(&self, model: &Model) -> Result<Model> {
-        let is_sure = |label: LabelId| {
-            let says = |row: usize| self.beliefs.belief(row, label);
-            (0..self.n_rows()).any(|row| says(row).iter().any(|belief| *belief < SURE))
-        };
-        let mut builder = model.edit();
-        for id in model.label_ids() {
-            let label = model.label(id);
-            if label.classifier().is_some() && *label.calibrator() == Calibrator::Identity && is_sure(id) {
-                builder = builder.calibrator(label.name(), cautious(label));
-            }
-        }
-        builder.build()
+    /// Whether the classifier of a label is ever sure of a category.
+    pub(crate) fn is_sure(&self, label: LabelId) -> bool {
+        let says = |row: usize| self.beliefs.belief(row, label);
+        (0..self.n_rows()).any(|row| says(row).iter().any(|belief| *belief < SURE))
     }
 
     /// These rows only, in this order.
@@ -182,6 +252,7 @@ impl Examples {
             beliefs: self.beliefs.select(rows),
             truths: rows.iter().map(|&row| self.truths[row].clone()).collect(),
             weights: rows.iter().map(|&row| self.weights[row]).collect(),
+            chunks: in_order(rows.len()),
         }
     }
 
@@ -201,6 +272,19 @@ impl Examples {
         others.sort_unstable();
         (others, apart)
     }
+}
+
+/// A model about the same labels in which classifiers that are ever sure of a category, without being calibrated, are kept
+/// from 0 and 1.
+pub(crate) fn cautious_model(model: &Model, is_sure: impl Fn(LabelId) -> bool) -> Result<Model> {
+    let mut builder = model.edit();
+    for id in model.label_ids() {
+        let label = model.label(id);
+        if label.classifier().is_some() && *label.calibrator() == Calibrator::Identity && is_sure(id) {
+            builder = builder.calibrator(label.name(), cautious(label));
+        }
+    }
+    builder.build()
 }
 
 /// A calibrator that only keeps beliefs from 0 and 1.

@@ -133,6 +133,7 @@ impl Induction<'_> {
         let fisher = Fisher::new(self.problem, &sheet, &state.features);
         let n_tried = state.tried.len();
         let found = self.score(state, &sheet);
+        self.problem.expect_broken(found.iter().map(|candidate| &candidate.feature));
         state.n_passes += 1;
         let mut most = (self.problem.data.n_labels() / LABELS_PER_ADDITION).max(1);
         while state.n_failures < MAX_FAILURES && state.n_refusals < MAX_REFUSALS && goes_on() {

@@ -1,7 +1,10 @@
 //! The learner: calibrators, then rules, then combinations, notes and priors.
 
+use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +19,14 @@ use super::notes::Note;
 use super::objective::{Point, sigmoid};
 use super::priors::{significant, with_priors};
 use super::problem::{Compiled, Problem};
+use super::remote::{Remote, RemoteRows, Survey};
+use super::sheet::hash_limit;
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::infer::Limits;
 use crate::label::LabelId;
 use crate::model::{Combination, LearnedNote, Model};
 use crate::rule::Rule;
-use crate::truth::Truth;
 
 /// How rules are learned. The defaults suit most data.
 ///
@@ -189,22 +193,93 @@ impl Learner {
         &self,
         base: &Model,
         rows: &Examples,
-        mut progress: Progress,
+        progress: Progress,
         observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Learned> {
-        self.check(base, rows)?;
-        let fingerprint = self.fingerprint(base, rows);
+        self.check()?;
+        if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
+            let problem = "the rows are about other labels than the base".to_owned();
+            return Err(Error::Examples { problem });
+        }
+        let survey = Survey::of(rows);
+        let problem = || {
+            let prepared = match self.calibrate {
+                Calibrating::Alone(method) => rows.calibrated(base, method)?,
+                Calibrating::Given | Calibrating::Joint => survey.cautious(base)?,
+            };
+            let (fitted, free_rules, limits) = self.parts(&prepared, &survey);
+            let data = Data::new(&prepared, rows, &fitted)?;
+            Problem::new(&prepared, data, free_rules, limits)
+        };
+        let sample = |problem: &Problem| {
+            let sources = problem.rows_to_score(self.seed).into_iter().map(|row| problem.data.sources[row]);
+            rows.select(&sources.collect::<Vec<usize>>())
+        };
+        self.run(base, &survey, progress, observe, problem, sample)
+    }
+
+    /// Like [`Self::learn_observed`], from rows that are elsewhere. If they have the same keys as the rows of
+    /// [`Examples::by_keys`], the model has the same bits. Returns an error for [`Calibrating::Alone`].
+    pub fn learn_remote(
+        &self,
+        base: &Model,
+        mut rows: Box<dyn RemoteRows>,
+        progress: Progress,
+        observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+    ) -> Result<Learned> {
+        self.check()?;
+        if let Calibrating::Alone(_) = self.calibrate {
+            let problem =
+                "calibrators of their own take all rows on one machine; calibrate jointly, or not at all";
+            return Err(Error::Examples { problem: problem.to_owned() });
+        }
+        let survey = Survey::ask(&base.without_calibrators(), &mut *rows)?;
+        let sampled = OnceCell::new();
+        let problem = || {
+            let prepared = survey.cautious(base)?;
+            let (fitted, free_rules, limits) = self.parts(&prepared, &survey);
+            let remote = Remote::new(rows, &prepared, &fitted, &free_rules, limits, survey.chunks.clone());
+            let totals = remote.totals()?;
+            let sample = remote.sample(&prepared, hash_limit(totals.n_rows), self.seed)?;
+            let data = Data::new(&prepared, &sample, &fitted)?;
+            let _ = sampled.set(sample);
+            Problem::of_sample(&prepared, data, free_rules, limits, (remote, totals))
+        };
+        let sample = |_: &Problem| sampled.get().expect("the problem was made").clone();
+        self.run(base, &survey, progress, observe, problem, sample)
+    }
+
+    /// Learns from a problem. `sample` are the rows on which candidates are scored.
+    fn run(
+        &self,
+        base: &Model,
+        survey: &Survey,
+        mut progress: Progress,
+        observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
+        problem: impl FnOnce() -> Result<Problem>,
+        sample: impl FnOnce(&Problem) -> Examples,
+    ) -> Result<Learned> {
+        if survey.n_used == 0 {
+            let problem = "no truth is known in any row; there is nothing to learn from".to_owned();
+            return Err(Error::Examples { problem });
+        }
+        let fingerprint = self.fingerprint(base, survey);
         if *progress.fingerprint.get_or_insert(fingerprint) != fingerprint {
             let problem = "the checkpoint belongs to other rows, another base or other settings; start again without it";
             return Err(Error::Examples { problem: problem.to_owned() });
         }
-        let mut run = Run { progress, observe, is_over: false };
-        let (mut problem, n_impossible) = self.possible(base, rows)?;
+        let mut problem = problem()?;
+        let mut run = Run { progress, observe, is_over: false, has_failed: problem.failed_flag() };
+        if problem.n_rows() == 0 {
+            let problem =
+                "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
+            return Err(Error::Examples { problem: problem.to_owned() });
+        }
         let start = self.start(&mut problem, &mut run)?;
         let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
         // Unary rules are for labels whose truth is known, and whose base rate no calibrator can learn.
         let is_unary = |&label: &usize| {
-            problem.data.calibrations[label] == Calibration::Given && rows.n_seen(LabelId::new(label)) > 0
+            problem.data.calibrations[label] == Calibration::Given && survey.n_seen[label] > 0
         };
         let unary: Vec<usize> = (0..sizes.len()).filter(is_unary).collect();
         let prices = Prices::new(&sizes, &unary);
@@ -216,17 +291,20 @@ impl Learner {
             unary: &unary,
             seed: self.seed,
         };
-        let (base_alone, mut compiled) = self.add_rules(&induction, start, &mut run)?;
+        let added = self.add_rules(&induction, start, &mut run);
+        problem.failure()?;
+        let (base_alone, mut compiled) = added?;
         let (state, point) = self.finished(&induction, &mut compiled, &mut run);
         let notes = induction.notes(&state, &mut compiled, &mut |place| run.judges(place));
         let found = match self.typical && !run.is_over {
-            true => combinations::learn(&problem, &mut compiled, &state.parameters),
+            true => combinations::learn(&problem, &mut compiled, &state.parameters, self.seed),
             false => Combinations::default(),
         };
+        problem.failure()?;
         let model = model_of(&problem, &compiled, &state.parameters, &notes, &found)?;
-        let model = with_priors(base, &model, rows)?;
-        let total = problem.data.weight().max(f64::MIN_POSITIVE);
-        Ok(Learned {
+        let model = with_priors(base, &model, &sample(&problem))?;
+        let total = problem.weight().max(f64::MIN_POSITIVE);
+        let learned = Learned {
             n_kept: base.rules().len(),
             path: state.path.iter().map(|step| addition(&problem, step, total)).collect(),
             beliefs_alone: problem
@@ -235,24 +313,12 @@ impl Learner {
                 / total,
             base_alone: base_alone / total,
             log_likelihood: (point.log_likelihood + found.gain) / total,
-            n_impossible,
+            n_impossible: problem.totals.n_used - problem.n_rows(),
             is_stopped: run.is_over,
             model,
-        })
-    }
-
-    /// The problem of the rows that the base does not exclude, and the number of those that it does.
-    fn possible(&self, base: &Model, rows: &Examples) -> Result<(Problem, usize)> {
-        let is_used = |(weight, truth): &(&f64, &Truth)| **weight > 0.0 && truth.n_known() > 0;
-        let n_rows = rows.weights().iter().zip(rows.truths()).filter(is_used).count();
-        let problem = self.problem(&self.prepared(base, rows)?, rows)?;
-        if problem.data.n_rows() == 0 {
-            let problem =
-                "the rules of the base exclude the truths of all rows; `prsl check` finds contradictions";
-            return Err(Error::Examples { problem: problem.to_owned() });
-        }
-        let n_impossible = n_rows - problem.data.n_rows();
-        Ok((problem, n_impossible))
+        };
+        problem.failure()?;
+        Ok(learned)
     }
 
     /// The learned rules after a precise refit, and the objective. A run that judges its rules was refitted before.
@@ -280,49 +346,29 @@ impl Learner {
         (state, point)
     }
 
-    fn check(&self, base: &Model, rows: &Examples) -> Result<()> {
-        let refuse = |problem: String| Err(Error::Examples { problem });
+    fn check(&self) -> Result<()> {
         if !(self.parsimony >= 0.0 && self.parsimony.is_finite()) {
-            return refuse(format!("parsimony is {}, expected a number of at least 0", self.parsimony));
-        }
-        if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
-            return refuse("the rows are about other labels than the base".to_owned());
-        }
-        if rows
-            .truths()
-            .iter()
-            .zip(rows.weights())
-            .all(|(truth, weight)| truth.n_known() == 0 || *weight == 0.0)
-        {
-            return refuse("no truth is known in any row; there is nothing to learn from".to_owned());
+            let problem = format!("parsimony is {}, expected a number of at least 0", self.parsimony);
+            return Err(Error::Examples { problem });
         }
         Ok(())
     }
 
     /// A hash of everything that determines the result.
-    fn fingerprint(&self, base: &Model, rows: &Examples) -> u64 {
+    fn fingerprint(&self, base: &Model, survey: &Survey) -> u64 {
         let mut hasher = DefaultHasher::new();
         format!("{self:?}").hash(&mut hasher);
         base.to_string().hash(&mut hasher);
-        rows.beliefs().values().iter().for_each(|value| value.to_bits().hash(&mut hasher));
-        rows.truths().hash(&mut hasher);
-        rows.weights().iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
+        survey.hash.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// The base with the calibrators that are fitted first.
-    fn prepared(&self, base: &Model, rows: &Examples) -> Result<Model> {
-        match self.calibrate {
-            Calibrating::Alone(method) => rows.calibrated(base, method),
-            Calibrating::Given | Calibrating::Joint => rows.cautious(base),
-        }
-    }
-
-    fn problem(&self, base: &Model, rows: &Examples) -> Result<Problem> {
+    /// For each label which parameters its calibrator has; the base's rules whose probability is learned; and the limits.
+    fn parts(&self, base: &Model, survey: &Survey) -> (Vec<Fitted>, Vec<usize>, Limits) {
         let is_free = |label: LabelId| {
             let declared = base.label(label);
             let has_fixed_prior = declared.classifier().is_none() && declared.prior().is_some();
-            self.calibrate == Calibrating::Joint && rows.n_seen(label) > 0 && !has_fixed_prior
+            self.calibrate == Calibrating::Joint && survey.n_seen[label.index()] > 0 && !has_fixed_prior
         };
         let fitted: Vec<Fitted> = base.label_ids().map(|label| Fitted::usual_if(is_free(label))).collect();
         let is_learned = |rule: &Rule| {
@@ -330,8 +376,7 @@ impl Learner {
         };
         let rules = base.rules().iter().enumerate();
         let free_rules = rules.filter(|(_, rule)| is_learned(rule)).map(|(place, _)| place).collect();
-        let limits = Limits { memory: self.memory };
-        Problem::new(base, Data::new(base, rows, &fitted)?, free_rules, limits)
+        (fitted, free_rules, Limits { memory: self.memory })
     }
 
     /// Fits calibrators, and keeps them near these from now on.
@@ -388,12 +433,16 @@ struct Run<'a> {
     progress: Progress,
     observe: &'a mut dyn FnMut(&Progress) -> ControlFlow<()>,
     is_over: bool,
+    /// Set when rows that are elsewhere cannot be asked any more.
+    has_failed: Arc<AtomicBool>,
 }
 
 impl Run<'_> {
     /// Reports progress. Returns whether to go on.
     fn goes_on(&mut self) -> bool {
-        self.is_over = self.is_over || (self.observe)(&self.progress).is_break();
+        self.is_over = self.is_over
+            || self.has_failed.load(Ordering::Relaxed)
+            || (self.observe)(&self.progress).is_break();
         !self.is_over
     }
 

@@ -12,7 +12,9 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `examples`, `data` | rows as users give them, and in the form that learning needs |
+//! | `examples`, `chunks`, `data` | rows as users give them, in fixed chunks, and in the form that learning needs |
+//! | `sums`, `gradient`, `scores` | sums over chunks, which add up to the same bits in any order |
+//! | `question`, `remote` | what is asked of all rows, and rows that are elsewhere |
 //! | `feature` | violations of clauses and count rules |
 //! | `sheet`, `candidates`, `gain` | samples of the model as bits, all candidates, and what each would gain |
 //! | `chance` | whether the gains are more than chance explains |
@@ -28,6 +30,7 @@
 mod calibration;
 mod candidates;
 mod chance;
+mod chunks;
 mod combinations;
 mod contradictions;
 mod cross_validation;
@@ -37,6 +40,7 @@ mod feature;
 mod fisher;
 mod fit;
 mod gain;
+mod gradient;
 mod induction;
 mod learner;
 mod notes;
@@ -44,14 +48,23 @@ mod objective;
 pub mod paper;
 mod priors;
 mod problem;
+mod question;
 mod refine;
+mod remote;
+mod scores;
 mod sheet;
+mod sums;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 pub use calibration::Calibrated;
+pub use chunks::{chunk_of, n_chunks};
 pub use contradictions::{Contradiction, contradictions};
 pub use cross_validation::{CrossValidation, Estimate, Fold};
 pub use examples::Examples;
+pub use gradient::{GradientSum, gradient};
 pub use learner::{Addition, Calibrating, Learned, Learner, Phase, Progress};
+pub use remote::{ChunkWorker, RemoteRows};
+pub use scores::ScoreSum;
+pub use sums::ChunkSums;

@@ -1,5 +1,7 @@
 //! What the data say about rules: notes on learned ones, and expert rules that they contradict.
 
+use std::ops::Range;
+
 use super::candidates::Prices;
 use super::feature::Feature;
 use super::fisher::{Fisher, Matrix};
@@ -7,6 +9,8 @@ use super::fit::minimize;
 use super::induction::{Induction, State};
 use super::objective::Point;
 use super::problem::{Compiled, Problem};
+use super::question::Question;
+use crate::infer::weighted::Weighted;
 
 /// Predicted decrease of the objective at which a refit without a rule ends, in nats.
 const TOLERANCE: f64 = 0.02;
@@ -52,12 +56,16 @@ impl Induction<'_> {
         let sheet = self.draw(state, compiled);
         let fisher = Fisher::new(self.problem, &sheet, &state.features);
         let hessian = fisher.as_ref().map(Fisher::matrix);
+        let tallies = self.problem.ask(None, &Question::Tallies { features: state.features.clone() });
         let mut notes = Vec::new();
-        for place in 0..state.features.len() {
+        for (place, tally) in tallies.chunks(3).enumerate() {
             let (at, without) = self.without(state, compiled, hessian, place, &mut || goes_on(place));
             let feature = &state.features[place];
-            let (known, broken) = self.problem.tally(feature);
-            let expected = self.problem.expected(compiled, &at, place, without.expected[place]);
+            let (known, broken, n_rows) = (tally[0], tally[1], tally[2] as usize);
+            let expected = match n_rows == self.problem.n_rows() {
+                true => without.expected[place],
+                false => self.problem.expected(compiled, &at, place),
+            };
             let gain = without.value - state.value;
             notes.push(Note { gain, broken, known, expected, sure: gain > self.price(feature) });
         }
@@ -70,12 +78,13 @@ impl Induction<'_> {
 }
 
 impl Problem {
-    /// The weight of rows where the condition of a rule holds, and of those that break it, among rows with known labels.
-    fn tally(&self, feature: &Feature) -> (f64, f64) {
+    /// Among rows of a chunk with known labels: the weight of those where the condition of a rule holds, of those that break
+    /// it, and the number of rows.
+    pub(super) fn tally_of_chunk(&self, feature: &Feature, rows: Range<usize>) -> [f64; 3] {
         let labels = feature.labels(&self.counted);
-        let (mut known, mut broken) = (0.0, 0.0);
+        let (mut known, mut broken, mut n_rows) = (0.0, 0.0, 0.0);
         let conclusion = feature.conclusion(&self.model);
-        for row in (0..self.data.n_rows()).filter(|&row| self.knows(row, &labels)) {
+        for row in rows.filter(|&row| self.knows(row, &labels)) {
             let category = |label: usize| self.data.truth(row, label).expect("it is known");
             let is_condition = |feature: &Feature| match feature {
                 Feature::Conjunction(literals) => literals
@@ -85,6 +94,7 @@ impl Problem {
                     .all(|(_, literal)| literal.holds(category(literal.label))),
                 _ => true,
             };
+            n_rows += 1.0;
             if is_condition(feature) {
                 known += self.data.weights[row];
             }
@@ -92,28 +102,32 @@ impl Problem {
                 broken += self.data.weights[row];
             }
         }
-        (known, broken)
+        [known, broken, n_rows]
     }
 
     fn knows(&self, row: usize, labels: &[usize]) -> bool {
         labels.iter().all(|&label| self.data.truth(row, label).is_some())
     }
 
-    /// The expected violations of a learned rule among rows that know its labels. `of_all` is that of all rows.
-    fn expected(&self, compiled: &mut Compiled, parameters: &[f64], place: usize, of_all: f64) -> f64 {
-        let labels = compiled.features[place].labels(&self.counted);
-        let rows: Vec<usize> = (0..self.data.n_rows()).filter(|&row| self.knows(row, &labels)).collect();
-        if rows.len() == self.data.n_rows() {
-            return of_all;
-        }
-        self.reweigh(&mut compiled.engine, parameters);
-        let rule = self.model.rules().len() + place;
-        let mut sum = 0.0;
-        for block in rows.chunks(super::problem::BLOCK) {
-            let values = self.values(parameters, block);
-            let weights: Vec<f64> = block.iter().map(|&row| self.data.weights[row]).collect();
-            sum += compiled.engine.expectations(&self.rows(&values, &weights)).violated[rule];
-        }
-        sum
+    /// The expected violations of a learned rule among rows that know its labels.
+    fn expected(&self, compiled: &mut Compiled, parameters: &[f64], place: usize) -> f64 {
+        let (rules, parameters) = (compiled.rules(), parameters.to_vec());
+        self.ask(Some(compiled), &Question::Expected { rules, place, parameters })[0]
+    }
+
+    /// The same among the rows of a chunk.
+    pub(super) fn expected_of_chunk(
+        &self,
+        engine: &Weighted,
+        feature: &Feature,
+        place: usize,
+        parameters: &[f64],
+        rows: Range<usize>,
+    ) -> f64 {
+        let labels = feature.labels(&self.counted);
+        let rows: Vec<usize> = rows.filter(|&row| self.knows(row, &labels)).collect();
+        let values = self.values(parameters, &rows);
+        let weights: Vec<f64> = rows.iter().map(|&row| self.data.weights[row]).collect();
+        engine.expectations(&self.rows(&values, &weights)).violated[self.model.rules().len() + place]
     }
 }

@@ -18,11 +18,14 @@
 //! If all labels are known, the first term is a product, and its expectations are what is known. Checked against central
 //! differences in `tests`.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use super::data::{Calibration, Known};
 use super::feature::Feature;
-use super::problem::{BLOCK, Compiled, Problem};
+use super::problem::{Compiled, Problem};
+use super::question::Question;
 use crate::infer::expectations::CHUNK;
 use crate::infer::weighted::Weighted;
 
@@ -44,29 +47,100 @@ pub(crate) struct Point {
     pub(crate) expected: Vec<f64>,
 }
 
+/// Where the sums of a chunk behind the objective are in their list.
+pub(crate) struct Layout {
+    n_calibration: usize,
+    n_free: usize,
+    n_rules: usize,
+}
+
+impl Layout {
+    pub(crate) fn new(problem: &Problem, n_features: usize) -> Self {
+        Self {
+            n_calibration: problem.data.n_calibration_parameters,
+            n_free: problem.free_rules.len(),
+            n_rules: problem.model.rules().len() + n_features,
+        }
+    }
+
+    /// Number of numbers. The first is the log-likelihood.
+    pub(crate) fn width(&self) -> usize {
+        self.given().end
+    }
+
+    /// The gradient in the calibration parameters.
+    fn gradient(&self) -> Range<usize> {
+        1..1 + self.n_calibration
+    }
+
+    /// The curvature in the calibration parameters.
+    fn curvature(&self) -> Range<usize> {
+        after(self.gradient(), self.n_calibration)
+    }
+
+    /// The gradient in the weights of the base's rules, due to complete rows.
+    fn free(&self) -> Range<usize> {
+        after(self.curvature(), self.n_free)
+    }
+
+    /// The expected violations of all rules.
+    fn expected(&self) -> Range<usize> {
+        after(self.free(), self.n_rules)
+    }
+
+    /// For the rules of the base whose probability is learned, the derivative of the log-likelihood.
+    pub(crate) fn derivatives(&self, rules: &[usize], sums: &[f64]) -> Vec<f64> {
+        let (free, expected, given) = (&sums[self.free()], &sums[self.expected()], &sums[self.given()]);
+        rules.iter().zip(free).map(|(&rule, free)| expected[rule] - free - given[rule]).collect()
+    }
+
+    /// The same given what is known, of rows that are known in part.
+    fn given(&self) -> Range<usize> {
+        after(self.expected(), self.n_rules)
+    }
+}
+
+fn after(range: Range<usize>, n: usize) -> Range<usize> {
+    range.end..range.end + n
+}
+
 impl Problem {
     /// The objective at some parameters.
     pub(crate) fn point(&self, compiled: &mut Compiled, parameters: &[f64]) -> Point {
-        self.reweigh(&mut compiled.engine, parameters);
-        let n_fixed = self.n_fixed();
+        let (n_fixed, n_features) = (self.n_fixed(), compiled.broken.len());
+        let question = Question::Gradient { rules: compiled.rules(), parameters: parameters.to_vec() };
+        let sums = self.ask(Some(compiled), &question);
+        let layout = Layout::new(self, n_features);
         let mut point = self.penalties(parameters);
         // Complete rows: what is known, weighed by the rules.
         for (place, &weight) in parameters[n_fixed..].iter().enumerate() {
             point.log_likelihood -= weight * compiled.broken[place];
             point.gradient[n_fixed + place] += compiled.broken[place];
         }
-        self.add_free_rules(parameters, &mut point);
-        point.log_likelihood += self.log_base;
-        let n_base = self.model.rules().len();
-        let mut expected = vec![0.0; n_base + compiled.broken.len()];
-        for start in (0..self.data.n_rows()).step_by(BLOCK) {
-            let rows: Vec<usize> = (start..self.data.n_rows().min(start + BLOCK)).collect();
-            self.add_block(&compiled.engine, parameters, &rows, &mut point, &mut expected);
-        }
+        point.log_likelihood += self.totals.log_base + sums[0];
+        add(&mut point.gradient, &sums[layout.gradient()]);
+        add(&mut point.curvature, &sums[layout.curvature()]);
+        add(&mut point.gradient[self.data.n_calibration_parameters..], &sums[layout.free()]);
+        self.add_counts(&sums[layout.given()], &mut point);
         let log_p: f64 = parameters[n_fixed..].iter().map(|&weight| log_sigmoid(weight)).sum();
-        point.log_likelihood += self.complete_weight() * log_p;
-        self.finish(parameters, &expected, compiled.broken.len(), &mut point);
+        point.log_likelihood += self.totals.complete_weight * log_p;
+        self.finish(parameters, &sums[layout.expected()], n_features, &mut point);
         point
+    }
+
+    /// The sums of a chunk behind [`Self::point`].
+    pub(super) fn gradient_of_chunk(
+        &self,
+        engine: &Weighted,
+        parameters: &[f64],
+        rows: Range<usize>,
+    ) -> Vec<f64> {
+        let n_features = parameters.len() - self.n_fixed();
+        let layout = Layout::new(self, n_features);
+        let mut sums = vec![0.0; layout.width()];
+        self.add_free_rules(parameters, &rows, &layout, &mut sums);
+        self.add_rows(engine, parameters, rows, &layout, &mut sums);
+        sums
     }
 
     /// The penalties, with their gradient and curvature.
@@ -94,32 +168,32 @@ impl Problem {
     }
 
     /// Adds the base rules whose probability is learned, for complete rows.
-    fn add_free_rules(&self, parameters: &[f64], point: &mut Point) {
+    fn add_free_rules(&self, parameters: &[f64], rows: &Range<usize>, layout: &Layout, sums: &mut [f64]) {
         for (place, silences) in self.silences.iter().enumerate() {
-            let at = self.data.n_calibration_parameters + place;
-            let p = sigmoid(parameters[at]);
-            for (row, &silence) in self.complete().zip(silences) {
-                let (silent, fired) = ((1.0 - p) * silence, p * (1.0 - silence));
-                point.log_likelihood += self.data.weights[row] * (silent + fired).ln();
-                point.gradient[at] += self.data.weights[row] * silent / (silent + fired);
+            let p = sigmoid(parameters[self.data.n_calibration_parameters + place]);
+            for row in self.complete_in(rows.clone()) {
+                let (silent, fired) = ((1.0 - p) * silences[row], p * (1.0 - silences[row]));
+                sums[0] += self.data.weights[row] * (silent + fired).ln();
+                sums[layout.free().start + place] += self.data.weights[row] * silent / (silent + fired);
             }
         }
     }
 
-    /// Adds a block of rows, except for the factors of rules in complete rows. `expected` gets the violations of all rules.
-    fn add_block(
+    /// Adds rows, except for the factors of rules in complete rows.
+    fn add_rows(
         &self,
         engine: &Weighted,
         parameters: &[f64],
-        rows: &[usize],
-        point: &mut Point,
-        expected: &mut [f64],
+        rows: Range<usize>,
+        layout: &Layout,
+        sums: &mut [f64],
     ) {
         let width = self.data.width;
-        let values = self.values(parameters, rows);
-        let weights = &self.data.weights[rows[0]..rows[0] + rows.len()];
-        let free = engine.expectations(&self.rows(&values, weights));
-        expected.iter_mut().zip(&free.violated).for_each(|(sum, count)| *sum += count);
+        let rows: Vec<usize> = rows.collect();
+        let values = self.values(parameters, &rows);
+        let weights: Vec<f64> = rows.iter().map(|&row| self.data.weights[row]).collect();
+        let free = engine.expectations(&self.rows(&values, &weights));
+        add(&mut sums[layout.expected()], &free.violated);
         // The second pass of rows that are known in part.
         let partial: Vec<usize> =
             (0..rows.len()).filter(|&at| self.data.known[rows[at]] == Known::Some).collect();
@@ -129,10 +203,10 @@ impl Problem {
         let clamped = self.clamped(&of_partial, &numbers);
         let of_weights: Vec<f64> = numbers.iter().map(|&row| self.data.weights[row]).collect();
         let given = engine.expectations(&self.rows(&clamped, &of_weights));
-        self.add_counts(&given.violated, point);
+        add(&mut sums[layout.given()], &given.violated);
         let mut place_of = vec![usize::MAX; rows.len()];
         partial.iter().enumerate().for_each(|(place, &at)| place_of[at] = place);
-        let chunks: Vec<Sums> = (0..rows.len())
+        let parts: Vec<Sums> = (0..rows.len())
             .into_par_iter()
             .step_by(CHUNK)
             .map(|start| {
@@ -153,10 +227,10 @@ impl Problem {
                 sums
             })
             .collect();
-        for sums in chunks {
-            point.log_likelihood += sums.log_likelihood;
-            point.gradient.iter_mut().zip(sums.gradient).for_each(|(sum, part)| *sum += part);
-            point.curvature.iter_mut().zip(sums.curvature).for_each(|(sum, part)| *sum += part);
+        for part in parts {
+            sums[0] += part.log_likelihood;
+            add(&mut sums[layout.gradient()], &part.gradient);
+            add(&mut sums[layout.curvature()], &part.curvature);
         }
     }
 
@@ -174,7 +248,7 @@ impl Problem {
 
     /// ln of the belief in the truth of a complete row.
     fn log_belief(&self, row: usize, values: &[f64]) -> f64 {
-        let truth = |(label, block): (usize, &std::ops::Range<usize>)| {
+        let truth = |(label, block): (usize, &Range<usize>)| {
             values[block.start + self.data.truth(row, label).expect("the row is complete")].ln()
         };
         self.data.blocks.iter().enumerate().map(truth).sum()
@@ -223,7 +297,7 @@ impl Problem {
 
     /// Subtracts what the model expects, and adds the curvature of the weights.
     fn finish(&self, parameters: &[f64], expected: &[f64], n_features: usize, point: &mut Point) {
-        let (n_base, n_rows) = (self.model.rules().len(), self.data.weight().max(f64::MIN_POSITIVE));
+        let (n_base, n_rows) = (self.model.rules().len(), self.weight().max(f64::MIN_POSITIVE));
         let first = self.data.n_calibration_parameters;
         let rules = self.free_rules.iter().copied().chain(n_base..n_base + n_features);
         for (place, rule) in rules.enumerate() {
@@ -256,34 +330,40 @@ impl Problem {
 
     /// The objective of independent labels, without rules.
     pub(crate) fn independent_point(&self, parameters: &[f64]) -> Point {
+        let sums = self.ask(None, &Question::Independent { parameters: parameters.to_vec() });
+        let n = self.data.n_calibration_parameters;
         let mut point = self.penalties(parameters);
-        let width = self.data.width;
-        for start in (0..self.data.n_rows()).step_by(BLOCK) {
-            let rows: Vec<usize> = (start..self.data.n_rows().min(start + BLOCK)).collect();
-            let values = self.values(parameters, &rows);
-            for (values, &row) in values.chunks(width).zip(&rows) {
-                let mut sums = Sums::new(self.data.n_calibration_parameters);
-                for (label, block) in self.data.blocks.iter().enumerate() {
-                    if let Some(truth) = self.data.truth(row, label) {
-                        point.log_likelihood += self.data.weights[row] * values[block.start + truth].ln();
-                    }
-                }
-                // Labels of unknown truth have no part in the gradient.
-                self.add_row(row, values, values, Some(values), &mut sums);
-                point.gradient.iter_mut().zip(sums.gradient).for_each(|(sum, part)| *sum += part);
-                point.curvature.iter_mut().zip(sums.curvature).for_each(|(sum, part)| *sum += part);
-            }
-        }
+        point.log_likelihood += sums[0];
+        add(&mut point.gradient, &sums[1..1 + n]);
+        add(&mut point.curvature, &sums[1 + n..]);
         point.value -= point.log_likelihood;
         point
     }
 
-    fn complete_weight(&self) -> f64 {
-        self.complete().map(|row| self.data.weights[row]).sum()
+    /// The sums of a chunk behind [`Self::independent_point`]: log-likelihood, gradient, curvature.
+    pub(super) fn independent_of_chunk(&self, parameters: &[f64], rows: Range<usize>) -> Vec<f64> {
+        let mut sums = Sums::new(self.data.n_calibration_parameters);
+        let rows: Vec<usize> = rows.collect();
+        let values = self.values(parameters, &rows);
+        for (values, &row) in values.chunks(self.data.width).zip(&rows) {
+            for (label, block) in self.data.blocks.iter().enumerate() {
+                if let Some(truth) = self.data.truth(row, label) {
+                    sums.log_likelihood += self.data.weights[row] * values[block.start + truth].ln();
+                }
+            }
+            // Labels of unknown truth have no part in the gradient.
+            self.add_row(row, values, values, Some(values), &mut sums);
+        }
+        [vec![sums.log_likelihood], sums.gradient, sums.curvature].concat()
     }
 }
 
-/// Sums over a chunk of rows.
+/// Adds numbers one by one.
+fn add(sums: &mut [f64], parts: &[f64]) {
+    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+}
+
+/// Sums over a few rows.
 struct Sums {
     log_likelihood: f64,
     gradient: Vec<f64>,

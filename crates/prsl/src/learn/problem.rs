@@ -1,12 +1,19 @@
 //! Base and rows, with what does not depend on the parameters.
 
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use rayon::prelude::*;
 
+use super::chunks::Chunk;
 use super::data::{Calibration, Data, Known};
 use super::feature::{Feature, yes_no_labels};
 use super::fit::minimize;
 use super::induction::FINAL_TOLERANCE;
 use super::objective::{PRECISION, sigmoid};
+use super::question::{Question, Rules};
+use super::remote::Remote;
 use crate::error::Result;
 use crate::infer::expectations::{CHUNK, Rows};
 use crate::infer::limits::Limits;
@@ -44,14 +51,43 @@ pub(crate) struct Problem {
     /// The labels of count rules.
     pub(crate) counted: Vec<usize>,
     pub(crate) limits: Limits,
-    /// For each base rule whose probability is learned, its silence in every complete row.
+    /// For each base rule whose probability is learned, its silence in every complete row, and 0 in others.
     pub(super) silences: Vec<Vec<f64>>,
-    /// Σ ω ln φ of the base's other rules over complete rows.
-    pub(super) log_base: f64,
+    pub(crate) totals: Totals,
+    /// Where the rows are, if those of `data` are only a sample of them.
+    pub(super) remote: Option<Remote>,
     /// Multiply-adds per row of the base alone.
     base_work: f64,
     /// For each parameter except the weights of learned rules.
     pub(crate) ridges: Vec<Ridge>,
+}
+
+/// Sums over all rows that do not depend on the parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Totals {
+    /// Number of rows with weight and known truths, and how many of them the base does not exclude.
+    pub(crate) n_used: usize,
+    pub(crate) n_rows: usize,
+    pub(crate) weight: f64,
+    pub(crate) complete_weight: f64,
+    /// Σ ω ln φ of the base's rules whose probability is not learned, over complete rows.
+    pub(crate) log_base: f64,
+}
+
+impl Totals {
+    /// Number of sums.
+    pub(crate) const WIDTH: usize = 5;
+
+    /// From the sums of [`Question::Totals`].
+    pub(crate) fn of(sums: &[f64]) -> Self {
+        Self {
+            n_used: sums[0] as usize,
+            n_rows: sums[1] as usize,
+            weight: sums[2],
+            complete_weight: sums[3],
+            log_base: sums[4],
+        }
+    }
 }
 
 /// Rules with a compiled engine, and how often complete rows violate them.
@@ -59,6 +95,26 @@ pub(crate) struct Compiled {
     pub(crate) engine: Weighted,
     pub(crate) features: Vec<Feature>,
     pub(crate) broken: Vec<f64>,
+    /// The limit within which the engine was compiled.
+    max_work: f64,
+}
+
+impl Compiled {
+    /// The rules, as part of a question.
+    pub(crate) fn rules(&self) -> Rules {
+        let max_work = self.max_work.is_finite().then_some(self.max_work);
+        Rules { features: self.features.clone(), max_work }
+    }
+
+    /// Whether it is compiled from these rules.
+    pub(crate) fn has(&self, rules: &Rules) -> bool {
+        self.features == rules.features && self.max_work == rules.max_work.unwrap_or(f64::INFINITY)
+    }
+
+    /// Whether it has no learned rules, and was compiled without a limit.
+    pub(crate) fn is_base(&self) -> bool {
+        self.features.is_empty() && self.max_work == f64::INFINITY
+    }
 }
 
 /// Maximum number of multiply-adds per row. Learning takes hundreds of passes over all rows, and a pass of this many takes
@@ -67,71 +123,155 @@ const MAX_WORK: f64 = 3e4;
 /// The same, as a multiple of what the base takes.
 const GROWTH: f64 = 4.0;
 
-/// Number of rows that are calibrated and evaluated at a time. It limits the memory of one evaluation.
-pub(crate) const BLOCK: usize = 128 * CHUNK;
-
 impl Problem {
     /// Rows without those that the base excludes.
     pub(crate) fn new(model: &Model, rows: Data, free_rules: Vec<usize>, limits: Limits) -> Result<Self> {
-        let mut problem = Self {
+        let problem = Self::of(model, rows, free_rules, limits);
+        let mut base = problem.compile(&[], &[])?;
+        Ok(problem.prepared(&mut base))
+    }
+
+    /// A sample of rows that are elsewhere.
+    pub(crate) fn of_sample(
+        model: &Model,
+        sample: Data,
+        free_rules: Vec<usize>,
+        limits: Limits,
+        (remote, totals): (Remote, Totals),
+    ) -> Result<Self> {
+        let mut problem = Self::of(model, sample, free_rules, limits);
+        problem.base_work = problem.compile(&[], &[])?.engine.work();
+        (problem.remote, problem.totals) = (Some(remote), totals);
+        problem.ridges = problem.first_ridges();
+        Ok(problem)
+    }
+
+    /// Rows before they are prepared.
+    pub(super) fn of(model: &Model, rows: Data, free_rules: Vec<usize>, limits: Limits) -> Self {
+        Self {
             model: model.clone(),
             data: rows,
             free_rules,
             counted: yes_no_labels(model),
             limits,
             silences: Vec::new(),
-            log_base: 0.0,
+            totals: Totals::default(),
+            remote: None,
             base_work: 0.0,
             ridges: Vec::new(),
-        };
-        problem.remove_impossible_rows()?;
-        problem.evaluate_base();
-        problem.ridges = problem.first_ridges();
-        Ok(problem)
+        }
     }
 
-    fn remove_impossible_rows(&mut self) -> Result<()> {
-        let mut compiled = self.compile(&[], &[])?;
-        self.base_work = compiled.engine.work();
+    /// Removes impossible rows, and evaluates what does not depend on the parameters.
+    pub(super) fn prepared(mut self, base: &mut Compiled) -> Self {
+        self.base_work = base.engine.work();
+        self.remove_impossible_rows(base);
+        self.evaluate_silences();
+        let sums = self.ask(None, &Question::Totals);
+        self.totals = Totals::of(&sums);
+        self.ridges = self.first_ridges();
+        self
+    }
+
+    fn remove_impossible_rows(&mut self, base: &mut Compiled) {
         let parameters = [self.data.identity(), self.free_weights()].concat();
-        self.reweigh(&mut compiled.engine, &parameters);
-        let mut is_possible = vec![true; self.data.n_rows()];
-        for start in (0..self.data.n_rows()).step_by(BLOCK) {
-            let rows: Vec<usize> = (start..self.data.n_rows().min(start + BLOCK)).collect();
+        self.reweigh(&mut base.engine, &parameters);
+        let mut kept = Vec::with_capacity(self.data.n_rows());
+        for (chunk, _) in &self.data.chunks {
+            let rows: Vec<usize> = chunk.rows.clone().collect();
             let values = self.clamped(&self.values(&parameters, &rows), &rows);
             let weights = vec![1.0; rows.len()];
-            let found = compiled.engine.expectations(&self.rows(&values, &weights));
-            for (row, log) in rows.into_iter().zip(found.log_evidence) {
-                is_possible[row] = log > f64::NEG_INFINITY;
-            }
+            let found = base.engine.expectations(&self.rows(&values, &weights));
+            let possible =
+                rows.into_iter().zip(found.log_evidence).filter(|(_, log)| *log > f64::NEG_INFINITY);
+            kept.extend(possible.map(|(row, _)| row));
         }
-        if is_possible.contains(&false) {
-            let kept: Vec<usize> = (0..is_possible.len()).filter(|&row| is_possible[row]).collect();
+        if kept.len() < self.data.n_rows() {
             self.data = self.data.select(&kept);
         }
-        Ok(())
     }
 
-    /// Evaluates the base's rules on complete rows.
-    fn evaluate_base(&mut self) {
+    /// Evaluates the base's rules whose probability is learned, on complete rows.
+    fn evaluate_silences(&mut self) {
         let rules = self.model.rules();
-        let mut silences = vec![Vec::new(); self.free_rules.len()];
-        let mut log_base = 0.0;
-        for row in self.complete() {
-            let truth = self.assignment(row);
-            for (slot, &rule) in silences.iter_mut().zip(&self.free_rules) {
-                slot.push(rules[rule].outcome_at(&truth)[0]);
+        let mut silences = vec![vec![0.0; self.data.n_rows()]; self.free_rules.len()];
+        if !silences.is_empty() {
+            for row in self.complete() {
+                let truth = self.assignment(row);
+                for (slot, &rule) in silences.iter_mut().zip(&self.free_rules) {
+                    slot[row] = rules[rule].outcome_at(&truth)[0];
+                }
             }
-            let others = (0..rules.len()).filter(|rule| !self.free_rules.contains(rule));
-            let log: f64 = others.map(|rule| rules[rule].log_weight_at(&truth)).sum();
-            log_base += self.data.weights[row] * log;
         }
-        (self.silences, self.log_base) = (silences, log_base);
+        self.silences = silences;
     }
 
-    /// The rows in which all labels are known.
+    /// The sums of a chunk behind [`Totals`].
+    pub(super) fn totals_of_chunk(&self, chunk: &Chunk, n_used: usize) -> Vec<f64> {
+        let rules = self.model.rules();
+        let others: Vec<usize> = (0..rules.len()).filter(|rule| !self.free_rules.contains(rule)).collect();
+        let (mut complete_weight, mut log_base) = (0.0, 0.0);
+        for row in self.complete_in(chunk.rows.clone()) {
+            let weight = self.data.weights[row];
+            complete_weight += weight;
+            if !others.is_empty() {
+                let truth = self.assignment(row);
+                log_base +=
+                    weight * others.iter().map(|&rule| rules[rule].log_weight_at(&truth)).sum::<f64>();
+            }
+        }
+        let weight = self.data.weights[chunk.rows.clone()].iter().sum();
+        vec![n_used as f64, chunk.rows.len() as f64, weight, complete_weight, log_base]
+    }
+
+    /// The sums over all rows that a question asks for, added in the order of their chunks.
+    ///
+    /// If the rows are elsewhere and cannot be asked, the answer is zeros, and [`Self::failure`] says why.
+    pub(crate) fn ask(&self, mut compiled: Option<&mut Compiled>, question: &Question) -> Vec<f64> {
+        let width = question.width(self);
+        if let Some(remote) = &self.remote {
+            return remote.ask(question, width).unwrap_or_else(|| vec![0.0; width]);
+        }
+        if let (Some(compiled), Some((_, parameters))) = (compiled.as_deref_mut(), question.engine()) {
+            self.reweigh(&mut compiled.engine, parameters);
+        }
+        let engine = compiled.map(|compiled| &compiled.engine);
+        let mut total = vec![0.0; width];
+        for place in 0..self.data.chunks.len() {
+            let part = self.answer(question, engine, place);
+            total.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+        }
+        total
+    }
+
+    /// Why rows that are elsewhere could not be asked.
+    pub(crate) fn failure(&self) -> Result<()> {
+        self.remote.as_ref().map_or(Ok(()), Remote::failure)
+    }
+
+    /// A flag that is set when rows that are elsewhere cannot be asked any more.
+    pub(crate) fn failed_flag(&self) -> Arc<AtomicBool> {
+        self.remote.as_ref().map(Remote::failed_flag).unwrap_or_default()
+    }
+
+    /// Number of rows that are learned from.
+    pub(crate) fn n_rows(&self) -> usize {
+        self.totals.n_rows
+    }
+
+    /// The sum of their weights.
+    pub(crate) fn weight(&self) -> f64 {
+        self.totals.weight
+    }
+
+    /// The rows at hand in which all labels are known.
     pub(crate) fn complete(&self) -> impl Iterator<Item = usize> + use<'_> {
-        (0..self.data.n_rows()).filter(|&row| self.data.known[row] == Known::All)
+        self.complete_in(0..self.data.n_rows())
+    }
+
+    /// The same among some rows.
+    pub(crate) fn complete_in(&self, rows: Range<usize>) -> impl Iterator<Item = usize> + use<'_> {
+        rows.filter(|&row| self.data.known[row] == Known::All)
     }
 
     fn assignment(&self, row: usize) -> Vec<usize> {
@@ -142,12 +282,41 @@ impl Problem {
 
     /// How often complete rows violate a rule.
     pub(crate) fn broken(&self, feature: &Feature) -> f64 {
-        let truth =
-            |row: usize| move |label: usize| self.data.truth(row, label).expect("the row is complete");
-        self.complete()
-            .filter(|&row| feature.is_violated(truth(row), &self.counted))
-            .map(|row| self.data.weights[row])
-            .sum()
+        let known = self.remote.as_ref().and_then(|remote| remote.known_count(feature));
+        known.unwrap_or_else(|| self.count_broken(std::slice::from_ref(feature))[0])
+    }
+
+    /// Counts how often complete rows violate some rules, if they are elsewhere: all at once, for later [`Self::broken`].
+    pub(crate) fn expect_broken<'f>(&self, features: impl Iterator<Item = &'f Feature>) {
+        if let Some(remote) = &self.remote {
+            let features: Vec<Feature> =
+                features.filter(|feature| remote.known_count(feature).is_none()).cloned().collect();
+            if !features.is_empty() {
+                self.count_broken(&features);
+            }
+        }
+    }
+
+    fn count_broken(&self, features: &[Feature]) -> Vec<f64> {
+        let counts = self.ask(None, &Question::Broken { features: features.to_vec() });
+        if let Some(remote) = &self.remote {
+            remote.remember_counts(features, &counts);
+        }
+        counts
+    }
+
+    /// How often complete rows of a chunk violate some rules.
+    pub(super) fn broken_of_chunk(&self, features: &[Feature], rows: Range<usize>) -> Vec<f64> {
+        let mut counts = vec![0.0; features.len()];
+        for row in self.complete_in(rows) {
+            let truth = |label: usize| self.data.truth(row, label).expect("the row is complete");
+            for (count, feature) in counts.iter_mut().zip(features) {
+                if feature.is_violated(truth, &self.counted) {
+                    *count += self.data.weights[row];
+                }
+            }
+        }
+        counts
     }
 
     /// Compiles the base with more rules than before. Returns an error if a row takes too long.
@@ -159,6 +328,11 @@ impl Problem {
     /// that of more, because it is found by a heuristic search; so there is no limit on the time of a row.
     pub(crate) fn compile(&self, features: &[Feature], broken: &[f64]) -> Result<Compiled> {
         self.compile_within(features, broken, f64::INFINITY)
+    }
+
+    /// Compiles the rules of a question.
+    pub(crate) fn compile_rules(&self, rules: &Rules) -> Result<Compiled> {
+        self.compile_within(&rules.features, &[], rules.max_work.unwrap_or(f64::INFINITY))
     }
 
     /// Compiles within a number of multiply-adds per row.
@@ -173,7 +347,7 @@ impl Problem {
             builder = builder.add_rule(feature.rule(&self.model, &self.counted, 0.5));
         }
         let engine = Weighted::compile(&builder.build()?, self.limits, max_work)?;
-        Ok(Compiled { engine, features: features.to_vec(), broken: broken.to_vec() })
+        Ok(Compiled { engine, features: features.to_vec(), broken: broken.to_vec(), max_work })
     }
 
     /// The weights of the base's rules whose probability is learned, as the base has them.

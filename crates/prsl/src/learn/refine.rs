@@ -81,11 +81,12 @@ impl Induction<'_> {
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
         let shorter = shorter_clauses(&state.features);
-        let each = EVALUATIONS * self.problem.data.n_rows() as f64 * compiled.engine.work();
+        let each = EVALUATIONS * self.problem.n_rows() as f64 * compiled.engine.work();
         if shorter.is_empty() || each * shorter.len() as f64 > MAX_WORK || !goes_on() {
             return Ok(false);
         }
         let mut next = state.clone();
+        self.problem.expect_broken(shorter.iter());
         for feature in shorter {
             next.broken.push(self.problem.broken(&feature));
             next.features.push(feature);
@@ -124,7 +125,7 @@ impl Induction<'_> {
         compiled: &mut Compiled,
         goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<bool> {
-        let each = EVALUATIONS * self.problem.data.n_rows() as f64 * compiled.engine.work();
+        let each = EVALUATIONS * self.problem.n_rows() as f64 * compiled.engine.work();
         let mut n_left = (MAX_WORK / each.max(1.0)) as usize;
         let mut is_changed = false;
         let mut rest = state.features.clone().into_iter().peekable();
@@ -137,6 +138,7 @@ impl Induction<'_> {
                 alternatives.retain(|rules| !rules.iter().any(is_known));
                 alternatives.truncate(n_left);
                 n_left -= alternatives.len();
+                self.problem.expect_broken(alternatives.iter().flatten());
                 let replaced = self.replace(state, fisher.as_ref(), &feature, &alternatives, goes_on)?;
                 if let Some(replaced) = replaced {
                     *compiled = replaced;

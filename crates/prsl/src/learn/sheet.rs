@@ -3,7 +3,8 @@
 //! One word of 32 samples per row and atom. Known truths are words of ones or zeros. So a conjunction is an AND, and its
 //! count a population count.
 
-use super::data::{Data, Known};
+use super::chunks::splitmix;
+use super::data::Known;
 use super::feature::{Feature, Literal};
 use super::gain::Counts;
 use super::problem::{Compiled, Problem};
@@ -57,7 +58,7 @@ impl Sheet {
     ) -> Self {
         let data = &problem.data;
         problem.reweigh(&mut compiled.engine, parameters);
-        let rows = rows_to_score(data, seed);
+        let rows = problem.rows_to_score(seed);
         let seed_of = |row: &usize, part: u64| {
             splitmix(data.hashes[*row] ^ splitmix(seed ^ splitmix(2 * stream + part)))
         };
@@ -92,7 +93,7 @@ impl Sheet {
         let data = &problem.data;
         let sizes: Vec<usize> = data.blocks.iter().map(|block| block.len()).collect();
         let weights: Vec<f64> = rows.iter().map(|&row| data.weights[row]).collect();
-        let scale = data.weight() / weights.iter().sum::<f64>();
+        let scale = problem.weight() / weights.iter().sum::<f64>();
         let categories = |(label, &size): (usize, &usize)| {
             let n = if size == 2 { 1 } else { size };
             (0..n).map(move |category| Atom { label, category })
@@ -204,20 +205,22 @@ fn at_least(n: usize, words: impl Iterator<Item = u32>) -> u32 {
     reached[n - 1]
 }
 
-/// The rows on which candidates are scored: all, or those with the smallest hashes.
-fn rows_to_score(data: &Data, seed: u64) -> Vec<usize> {
-    if data.n_rows() <= MAX_SCORED {
-        return (0..data.n_rows()).collect();
-    }
-    let share = MAX_SCORED as f64 / data.n_rows() as f64;
-    let limit = (share * u64::MAX as f64) as u64;
-    (0..data.n_rows()).filter(|&row| splitmix(data.hashes[row] ^ seed) <= limit).collect()
+/// The largest scattered hash of the rows on which candidates are scored; `None` if they are scored on all rows.
+pub(crate) fn hash_limit(n_rows: usize) -> Option<u64> {
+    let share = MAX_SCORED as f64 / n_rows as f64;
+    (n_rows > MAX_SCORED).then_some((share * u64::MAX as f64) as u64)
 }
 
-/// A bijection that scatters its input (the finalizer of SplitMix64).
-fn splitmix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+impl Problem {
+    /// The rows on which candidates are scored: all, or those with the smallest hashes.
+    pub(crate) fn rows_to_score(&self, seed: u64) -> Vec<usize> {
+        self.rows_within(hash_limit(self.n_rows()), seed)
+    }
+
+    /// The rows at hand whose scattered hash is within a limit.
+    pub(crate) fn rows_within(&self, limit: Option<u64>, seed: u64) -> Vec<usize> {
+        let is_within =
+            |row: &usize| limit.is_none_or(|limit| splitmix(self.data.hashes[*row] ^ seed) <= limit);
+        (0..self.data.n_rows()).filter(is_within).collect()
+    }
 }

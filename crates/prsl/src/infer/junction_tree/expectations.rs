@@ -27,7 +27,8 @@ impl Runner<SumProduct> {
     pub(crate) fn expectations(&self, rows: &Rows<'_>) -> Expectations {
         let tables = boundary(&self.plan);
         let is_cached = self.plan.workspace_bytes(self.weights.len(), 8) <= MAX_BYTES_OF_EIGHT_LANES;
-        let sums = match is_cached && self.fits(8, rayon::current_num_threads()) {
+        // The number of threads must not decide, because eight lanes add in another order than one. Threads without room wait.
+        let sums = match is_cached && self.fits(8, 1) {
             true => self.expectations_in(&self.eight, rows, &tables),
             false => self.expectations_in(&self.one, rows, &tables),
         };
