@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-spark test-spark-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server bench-spark problems benchmark notebooks peers study doc fuzz clean
 
 all: test
 
@@ -12,7 +12,7 @@ demo:
 	@echo '(if prsl is not installed: cargo run -p prsl-cli -- serve --open examples/warehouse.prsl)'
 
 ## All checks: formatting, lints, tests, documentation, Python package and oracles.
-test: lint test-rust doc test-python test-oracles test-server test-page
+test: lint test-rust doc test-python test-oracles test-server test-spark test-page
 
 test-rust:
 	cargo test --workspace
@@ -37,6 +37,14 @@ test-server:
 test-server-all:
 	bash tests/server/run
 
+## Scoring on Spark, in one process, compared with the command line. Skipped without Java 17 and PySpark, if they cannot be installed.
+test-spark:
+	bash tests/spark/run quick
+
+## The same with two executor processes, learning, and executors that are killed.
+test-spark-all:
+	bash tests/spark/run
+
 ## The page: whether the committed build is current, its units, and a smoke test in a browser.
 test-page:
 	bash web/check-built
@@ -47,7 +55,7 @@ test-page-all:
 	bash web/run-tests
 
 ## The same with tests that take minutes, and ten minutes of fuzzing per target.
-test-all: test test-python-oldest test-server-all test-page-all test-long test-extremes bench-server fuzz
+test-all: test test-python-oldest test-server-all test-spark-all test-page-all test-long test-extremes bench-server fuzz
 
 test-long:
 	PRSL_SIMULATIONS=8 cargo test --release -p prsl --test learn -- simulated
@@ -94,6 +102,10 @@ problems:
 ## Load on the service, with oha: latency, errors, memory and rows per second; writes the table of docs/server.md.
 bench-server:
 	bash bench/server/run
+
+## Scoring and learning on Spark with two executor processes, and on one machine: jobs, seconds and rows (docs/spark.md).
+bench-spark:
+	bash bench/spark/run
 
 ## The paper's benchmark, about an hour: target/benchmark/report.html (docs/benchmark.md). `BENCHMARK=--quick` is faster.
 benchmark:

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use numpy::{PyArray1, PyArrayMethods};
 use prsl::infer::{
-    EngineChoice, EngineSettings, LoopySettings, MarginalEngine, Sampling, SearchLimits, Stopped,
+    AssignmentEngine, EngineChoice, EngineSettings, LogEvidence, LoopySettings, MarginalEngine, Sampling,
+    SearchLimits, Stopped,
 };
 use prsl::{Engines, Explainer, Limits, MostProbable, Status};
 use pyo3::prelude::*;
@@ -134,91 +135,147 @@ pub fn predict<'py>(
     rows: &Rows,
     question: Question,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let [marginals, best] = question.wants()?;
-    let (n_rows, n_labels) = (rows.rows.n_rows(), model.model().labels().len());
-    let mut answers = detached(py, question.threads, || {
-        if marginals || best { ask(model, rows, &question) } else { sample(model, rows, &question) }
+    let wanted = question.wants()?;
+    let answers = detached(py, question.threads, || match wanted {
+        [false, false] => sample(model, rows, &question),
+        _ => Asked::new(model, &question)?.answer(rows),
     })??;
-    answers.put_no_first(model.model());
-    let found = PyDict::new(py);
-    // Each row has a position in a list of names. Creating the names of a million rows would take longer than
-    // inference.
-    let names = Status::ALL.map(Status::name);
-    found.set_item("statuses", names)?;
-    let position = |status: &Status| Status::ALL.iter().position(|other| other == status).unwrap_or(0) as u8;
-    found.set_item("status", PyArray1::from_vec(py, answers.status.iter().map(position).collect()))?;
-    if marginals {
-        let values = PyArray1::from_vec(py, answers.marginals);
-        found.set_item("marginals", values.reshape([n_rows, model.model().n_categories()])?)?;
-        found.set_item("log_evidence", PyArray1::from_vec(py, answers.log_evidence))?;
-        found.set_item("engine", answers.engine)?;
-        if !answers.sweeps.is_empty() {
-            found.set_item("sweeps", PyArray1::from_vec(py, answers.sweeps))?;
-            found.set_item("residual", PyArray1::from_vec(py, answers.residual))?;
-        }
-    }
-    if !marginals || best {
-        let shape = [n_rows, answers.n_ranks, n_labels];
-        found.set_item("assignments", PyArray1::from_vec(py, answers.assignments).reshape(shape)?)?;
-        found.set_item("best_engine", answers.best_engine)?;
-    }
-    if best {
-        let table = |values: Vec<f64>| PyArray1::from_vec(py, values).reshape([n_rows, answers.n_ranks]);
-        found.set_item("log_weight", table(answers.log_weight)?)?;
-        found.set_item("log_probability", table(answers.log_probability)?)?;
-        found.set_item("gap", table(answers.gap)?)?;
-    }
-    Ok(found)
+    answers.into_python(py, model, rows.rows.n_rows(), wanted)
 }
 
-/// Marginals, most probable assignments, or both.
-fn ask(model: &Model, rows: &Rows, question: &Question) -> Result<Answers> {
-    let [marginals, best] = question.wants()?;
-    let rows = &rows.rows;
-    let engines = question.engines(model)?;
-    let marginals = marginals.then(|| question.marginals(model, &engines)).transpose()?;
-    let best = best.then(|| engines.assignments()).transpose()?;
-    let log_evidence = match &best {
-        Some(_) => engines.log_evidence(marginals.as_deref())?,
-        None => None,
-    };
-    let mut answers = Answers { status: vec![Status::Ok; rows.n_rows()], ..Answers::default() };
-    let mut exact = match log_evidence {
-        Some(engine) => engine.infer_batch(rows)?,
-        None => None,
-    };
-    if let Some(engine) = marginals {
-        let posteriors = engine.infer_batch(rows)?;
-        answers.engine = Some(engine.engine().name());
-        let missing = vec![f64::NAN; model.model().n_categories()];
-        for row in 0..rows.n_rows() {
-            answers.status[row] = posteriors.status(row);
-            answers.marginals.extend_from_slice(posteriors.marginals(row).unwrap_or(&missing));
-            answers.log_evidence.push(posteriors.log_evidence(row));
-        }
-        if engine.engine() == prsl::Engine::Loopy {
-            let stopped = |row: usize| posteriors.stopped(row);
-            answers.sweeps = (0..rows.n_rows()).map(|row| stopped(row).sweeps() as i64).collect();
-            answers.residual = (0..rows.n_rows()).map(|row| stopped(row).residual()).collect();
-        } else {
-            exact = exact.or(Some(posteriors));
-        }
+/// A model with engines that are compiled once, for many batches of rows.
+#[pyclass(frozen, module = "prsl._prsl")]
+pub struct Scorer {
+    model: Py<Model>,
+    asked: Asked,
+    threads: Option<usize>,
+}
+
+#[pymethods]
+impl Scorer {
+    #[new]
+    fn new(py: Python<'_>, model: Py<Model>, question: Question) -> PyResult<Self> {
+        let core = model.get();
+        let asked = detached(py, question.threads, || Asked::new(core, &question))??;
+        Ok(Self { model, asked, threads: question.threads })
     }
-    if let Some(engine) = best {
-        answers.best_engine = Some(engine.engine().name());
-        answers.n_ranks = question.top.unwrap_or(1);
-        for (row, found) in engine.top_batch(rows, answers.n_ranks)?.iter().enumerate() {
-            answers.status[row] = answers.status[row].max(found.status(0));
-            let exact = exact.as_ref().filter(|it| !matches!(it.stopped(row), Stopped::Imprecise { .. }));
-            for rank in 0..answers.n_ranks {
-                answers.add_assignment(found.get(rank), exact.map(|it| it.log_evidence(row)), model);
+
+    /// The same as `predict`.
+    fn answer<'py>(&self, py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyDict>> {
+        let answers = detached(py, self.threads, || self.asked.answer(rows))??;
+        let wanted = [self.asked.marginals.is_some(), self.asked.best.is_some()];
+        answers.into_python(py, self.model.get(), rows.rows.n_rows(), wanted)
+    }
+}
+
+/// Engines for marginals, most probable assignments, or both.
+struct Asked {
+    model: prsl::Model,
+    marginals: Option<Arc<MarginalEngine>>,
+    best: Option<AssignmentEngine>,
+    log_evidence: Option<LogEvidence>,
+    n_ranks: usize,
+}
+
+impl Asked {
+    fn new(model: &Model, question: &Question) -> Result<Self> {
+        let [marginals, best] = question.wants()?;
+        let engines = question.engines(model)?;
+        let marginals = marginals.then(|| question.marginals(model, &engines)).transpose()?;
+        let best = best.then(|| engines.assignments()).transpose()?;
+        let log_evidence = match &best {
+            Some(_) => engines.log_evidence(marginals.as_deref())?,
+            None => None,
+        };
+        let (model, n_ranks) = (model.model().clone(), question.top.unwrap_or(1));
+        Ok(Self { model, marginals, best, log_evidence, n_ranks })
+    }
+
+    fn answer(&self, rows: &Rows) -> Result<Answers> {
+        let rows = &rows.rows;
+        let mut answers = Answers { status: vec![Status::Ok; rows.n_rows()], ..Answers::default() };
+        let mut exact = match &self.log_evidence {
+            Some(engine) => engine.infer_batch(rows)?,
+            None => None,
+        };
+        if let Some(engine) = &self.marginals {
+            let posteriors = engine.infer_batch(rows)?;
+            answers.engine = Some(engine.engine().name());
+            let missing = vec![f64::NAN; self.model.n_categories()];
+            for row in 0..rows.n_rows() {
+                answers.status[row] = posteriors.status(row);
+                answers.marginals.extend_from_slice(posteriors.marginals(row).unwrap_or(&missing));
+                answers.log_evidence.push(posteriors.log_evidence(row));
+            }
+            if engine.engine() == prsl::Engine::Loopy {
+                let stopped = |row: usize| posteriors.stopped(row);
+                answers.sweeps = (0..rows.n_rows()).map(|row| stopped(row).sweeps() as i64).collect();
+                answers.residual = (0..rows.n_rows()).map(|row| stopped(row).residual()).collect();
+            } else {
+                exact = exact.or(Some(posteriors));
             }
         }
+        if let Some(engine) = &self.best {
+            answers.best_engine = Some(engine.engine().name());
+            answers.n_ranks = self.n_ranks;
+            for (row, found) in engine.top_batch(rows, answers.n_ranks)?.iter().enumerate() {
+                answers.status[row] = answers.status[row].max(found.status(0));
+                let exact = exact.as_ref().filter(|it| !matches!(it.stopped(row), Stopped::Imprecise { .. }));
+                for rank in 0..answers.n_ranks {
+                    answers.add_assignment(
+                        found.get(rank),
+                        exact.map(|it| it.log_evidence(row)),
+                        &self.model,
+                    );
+                }
+            }
+        }
+        Ok(answers)
     }
-    Ok(answers)
 }
 
 impl Answers {
+    /// A dictionary of arrays, as far as marginals and assignments are wanted. Samples are assignments.
+    fn into_python<'py>(
+        mut self,
+        py: Python<'py>,
+        model: &Model,
+        n_rows: usize,
+        [marginals, best]: [bool; 2],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        self.put_no_first(model.model());
+        let found = PyDict::new(py);
+        // Each row has a position in a list of names. Creating the names of a million rows would take longer than
+        // inference.
+        let names = Status::ALL.map(Status::name);
+        found.set_item("statuses", names)?;
+        let position =
+            |status: &Status| Status::ALL.iter().position(|other| other == status).unwrap_or(0) as u8;
+        found.set_item("status", PyArray1::from_vec(py, self.status.iter().map(position).collect()))?;
+        if marginals {
+            let values = PyArray1::from_vec(py, self.marginals);
+            found.set_item("marginals", values.reshape([n_rows, model.model().n_categories()])?)?;
+            found.set_item("log_evidence", PyArray1::from_vec(py, self.log_evidence))?;
+            found.set_item("engine", self.engine)?;
+            if !self.sweeps.is_empty() {
+                found.set_item("sweeps", PyArray1::from_vec(py, self.sweeps))?;
+                found.set_item("residual", PyArray1::from_vec(py, self.residual))?;
+            }
+        }
+        if !marginals || best {
+            let shape = [n_rows, self.n_ranks, model.model().labels().len()];
+            found.set_item("assignments", PyArray1::from_vec(py, self.assignments).reshape(shape)?)?;
+            found.set_item("best_engine", self.best_engine)?;
+        }
+        if best {
+            let table = |values: Vec<f64>| PyArray1::from_vec(py, values).reshape([n_rows, self.n_ranks]);
+            found.set_item("log_weight", table(self.log_weight)?)?;
+            found.set_item("log_probability", table(self.log_probability)?)?;
+            found.set_item("gap", table(self.gap)?)?;
+        }
+        Ok(found)
+    }
+
     /// Converts to the order of Python's arrays: no before yes.
     fn put_no_first(&mut self, model: &prsl::Model) {
         let labels = || model.label_ids().filter(|&id| model.label(id).is_binary());
@@ -237,12 +294,17 @@ impl Answers {
         }
     }
 
-    fn add_assignment(&mut self, best: Option<&MostProbable>, log_evidence: Option<f64>, model: &Model) {
+    fn add_assignment(
+        &mut self,
+        best: Option<&MostProbable>,
+        log_evidence: Option<f64>,
+        model: &prsl::Model,
+    ) {
         match best {
             Some(best) => {
                 self.assignments.extend(best.assignment.indices().iter().map(|&category| category as i64))
             }
-            None => self.assignments.extend(model.model().labels().iter().map(|_| -1)),
+            None => self.assignments.extend(model.labels().iter().map(|_| -1)),
         }
         let log_weight = best.map_or(f64::NAN, |best| best.log_weight);
         self.log_weight.push(log_weight);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use prsl::calibrate::CalibrationMethod;
 use prsl::learn::paper::{self, Gradients, PaperLearner, PaperProgress};
-use prsl::learn::{Addition, Calibrating, Examples, Learner, Progress};
+use prsl::learn::{Addition, Calibrating, Examples, Learned, Learner, Progress};
 use prsl::{LabelId, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -40,7 +40,7 @@ impl Settings {
     }
 
     /// The end of learning, and the number of threads.
-    fn limits(&self) -> PyResult<(Option<Instant>, Option<usize>)> {
+    pub fn limits(&self) -> PyResult<(Option<Instant>, Option<usize>)> {
         let Some(seconds) = self.max_seconds else { return Ok((None, self.threads)) };
         let time = Duration::try_from_secs_f64(seconds)
             .map_err(|_| argument(format!("max_seconds is {seconds}, expected seconds, 0 or more")))?;
@@ -82,7 +82,7 @@ impl Parsimony {
 }
 
 impl ClauseSettings {
-    fn learner(&self, settings: &Settings) -> PyResult<Learner> {
+    pub fn learner(&self, settings: &Settings) -> PyResult<Learner> {
         Ok(Learner {
             parsimony: self.parsimony.value()?,
             max_rules: settings.n_rules,
@@ -223,6 +223,16 @@ pub fn learn<'py>(
         let learned = learner.learn_observed(base.model(), &train, Progress::default(), &mut observe)?;
         Ok((learned, last.n_passes()))
     })?;
+    learned_dictionary(py, learned, n_passes, is_interrupted)
+}
+
+/// What was learned, as a dictionary.
+pub fn learned_dictionary(
+    py: Python<'_>,
+    learned: Learned,
+    n_passes: u64,
+    is_interrupted: bool,
+) -> PyResult<Bound<'_, PyDict>> {
     let path = learned.path.into_iter().map(
         |Addition { rules, gain, price, log_likelihood, runners_up, .. }| {
             (rules, gain, price, log_likelihood, runners_up)

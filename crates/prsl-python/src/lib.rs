@@ -5,6 +5,7 @@ mod answers;
 mod ask;
 mod beliefs;
 mod builder;
+mod chunks;
 mod data;
 mod errors;
 mod learn;
@@ -21,11 +22,15 @@ mod _prsl {
     #[pymodule_export]
     use super::answers::{counterfactuals, information_gains};
     #[pymodule_export]
-    use super::ask::{explain, plan, predict};
+    use super::ask::{Scorer, explain, plan, predict};
     #[pymodule_export]
     use super::beliefs::Rows;
     #[pymodule_export]
     use super::builder::ModelBuilder;
+    #[pymodule_export]
+    use super::chunks::{
+        ChunkWorker, chunk_numbers, encode_chunk, learn_remote, n_chunks, readable_rows, score_remote,
+    };
     #[pymodule_export]
     use super::data::read_mulan;
     #[pymodule_export]
