@@ -139,7 +139,7 @@ impl Examples {
         let mut order: Vec<usize> = (0..n_rows).collect();
         order.sort_by(|&a, &b| (chunks[a], &keys[a], a).cmp(&(chunks[b], &keys[b], b)));
         if let Some(&[first, second]) = order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
-            let key = quoted(&keys[first].to_string());
+            let key = quoted(keys[first].to_string());
             let (first, second) = (first + 1, second + 1);
             let problem =
                 format!("rows {first} and {second} have the key {key}; each row needs a key of its own");

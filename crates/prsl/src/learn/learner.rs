@@ -1,6 +1,5 @@
 //! The learner: calibrators, then rules, then combinations, notes and priors.
 
-use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -19,8 +18,7 @@ use super::notes::Note;
 use super::objective::{Point, sigmoid};
 use super::priors::{significant, with_priors};
 use super::problem::{Compiled, Problem};
-use super::remote::{Remote, RemoteRows, Survey};
-use super::sheet::hash_limit;
+use super::remote::Survey;
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::infer::Limits;
@@ -218,39 +216,8 @@ impl Learner {
         self.run(base, &survey, progress, observe, problem, sample)
     }
 
-    /// Like [`Self::learn_observed`], from rows that are elsewhere. If they have the same keys as the rows of
-    /// [`Examples::by_keys`], the model has the same bits. Returns an error for [`Calibrating::Alone`].
-    pub fn learn_remote(
-        &self,
-        base: &Model,
-        mut rows: Box<dyn RemoteRows>,
-        progress: Progress,
-        observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
-    ) -> Result<Learned> {
-        self.check()?;
-        if let Calibrating::Alone(_) = self.calibrate {
-            let problem =
-                "calibrators of their own take all rows on one machine; calibrate jointly, or not at all";
-            return Err(Error::Examples { problem: problem.to_owned() });
-        }
-        let survey = Survey::ask(&base.without_calibrators(), &mut *rows)?;
-        let sampled = OnceCell::new();
-        let problem = || {
-            let prepared = survey.cautious(base)?;
-            let (fitted, free_rules, limits) = self.parts(&prepared, &survey);
-            let remote = Remote::new(rows, &prepared, &fitted, &free_rules, limits, survey.chunks.clone());
-            let totals = remote.totals()?;
-            let sample = remote.sample(&prepared, hash_limit(totals.n_rows), self.seed)?;
-            let data = Data::new(&prepared, &sample, &fitted)?;
-            let _ = sampled.set(sample);
-            Problem::of_sample(&prepared, data, free_rules, limits, (remote, totals))
-        };
-        let sample = |_: &Problem| sampled.get().expect("the problem was made").clone();
-        self.run(base, &survey, progress, observe, problem, sample)
-    }
-
     /// Learns from a problem. `sample` are the rows on which candidates are scored.
-    fn run(
+    pub(super) fn run(
         &self,
         base: &Model,
         survey: &Survey,
@@ -346,7 +313,7 @@ impl Learner {
         (state, point)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         if !(self.parsimony >= 0.0 && self.parsimony.is_finite()) {
             let problem = format!("parsimony is {}, expected a number of at least 0", self.parsimony);
             return Err(Error::Examples { problem });
@@ -364,7 +331,7 @@ impl Learner {
     }
 
     /// For each label which parameters its calibrator has; the base's rules whose probability is learned; and the limits.
-    fn parts(&self, base: &Model, survey: &Survey) -> (Vec<Fitted>, Vec<usize>, Limits) {
+    pub(super) fn parts(&self, base: &Model, survey: &Survey) -> (Vec<Fitted>, Vec<usize>, Limits) {
         let is_free = |label: LabelId| {
             let declared = base.label(label);
             let has_fixed_prior = declared.classifier().is_none() && declared.prior().is_some();

@@ -4,6 +4,7 @@
 //! sums ([`ChunkWorker`]). [`RemoteRows`] brings a question to all chunks, and their answers back. The answers are merged by
 //! [`ChunkSums`], so the learned model has the same bits as with all rows at hand, if the rows have the same keys.
 
+mod learning;
 mod rows;
 mod survey;
 mod worker;
