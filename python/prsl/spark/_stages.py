@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWriter
+from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReadable, MLReader, MLWriter
 
 from ._files import session
 
-_Stage = TypeVar("_Stage")
+_Stage = TypeVar("_Stage", bound="MLReadable[Any]")
 
 
 class StageWriter(MLWriter):

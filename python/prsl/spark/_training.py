@@ -72,7 +72,7 @@ class RuleStackerTrainer(Estimator["RuleStackerModel"], MLReadable["RuleStackerT
             "weight": weight,
         }
 
-    def fit(
+    def fit(  # type: ignore[override]  # the columns are arguments of their own
         self,
         dataset: Any,
         params: Any = None,
@@ -94,7 +94,7 @@ class RuleStackerTrainer(Estimator["RuleStackerModel"], MLReadable["RuleStackerT
         """
         if params:
             raise ArgumentError("this trainer has no parameters to fit with; make another trainer")
-        given = {"beliefs": beliefs, "truth": truth, "key": key, "weight": weight}
+        given: dict[str, Any] = {"beliefs": beliefs, "truth": truth, "key": key, "weight": weight}
         chosen = {name: value if value is not None else self._settings[name] for name, value in given.items()}
         return self._learn(dataset, validation, observe, **chosen)
 
