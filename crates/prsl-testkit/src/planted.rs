@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use prsl::infer::Sampling;
 use prsl::learn::Examples;
-use prsl::{Assignment, BeliefMatrix, CategoryId, Engines, LabelId, Model, Normalize, Rule, Truth};
+use prsl::{Assignment, BeliefMatrix, Body, CategoryId, Engines, LabelId, Model, Normalize, Rule, Truth};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -129,9 +129,17 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// What violates a clause; `None` for a rule that is none.
+/// What violates a clause, crisp or softened; `None` for a rule that is none.
 pub fn literals(model: &Model, rule: &Rule) -> Option<Literals> {
-    let (formula, scope) = (rule.formula()?, rule.scope());
+    let scope = rule.scope();
+    if let Body::NoisyOr(noisy_or) = rule.body() {
+        let silent = |label: LabelId| -> BTreeSet<usize> {
+            let is_silent = |&c: &usize| noisy_or.inhibition(label, CategoryId::new(c)) == 1.0;
+            (0..model.label(label).n_categories()).filter(is_silent).collect()
+        };
+        return Some(scope.into_iter().map(|label| (label, silent(label))).collect());
+    }
+    let formula = rule.formula()?;
     let sizes: Vec<usize> = scope.iter().map(|&label| model.label(label).n_categories()).collect();
     let mut found: Literals = BTreeMap::new();
     let mut n_violating = 0;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use prsl::calibrate::{CalibrationMethod, Calibrator};
 use prsl::learn::{Calibrating, Examples, Learned, Learner, Progress};
 use prsl::metrics::{Evaluation, Metric};
-use prsl::{BeliefMatrix, CategoryId, Engines, Evidence, LabelId, Model, Normalize, Truth};
+use prsl::{BeliefMatrix, Body, CategoryId, Engines, Evidence, LabelId, Model, Normalize, Truth};
 use prsl_testkit::planted::Planted;
 use prsl_testkit::{sampled, with_truths};
 use rand::{RngExt, SeedableRng};
@@ -396,4 +396,33 @@ fn rules_are_learned_beside_many_hard_ones() {
     assert_eq!(learned.path[0].rules, ["Jun -> TurRht"]);
     assert!(learned.log_likelihood > learned.base_alone);
     assert!(learned.log_likelihood > learned.beliefs_alone + 1.0);
+}
+
+/// A clause over three labels, of which one literal only sometimes makes it true.
+#[test]
+fn a_clause_is_softened_where_it_pays() {
+    let names: Vec<String> = (0..12).map(|label| format!("label l{label}\n")).collect();
+    let text = names.concat();
+    let generator = Model::parse(&format!("{text}noisy_or 0.98: l0=no 0, l1=no 0, l2 0.6")).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut beliefs = BeliefMatrix::new(&generator);
+    for _ in 0..4000 {
+        let cells: Vec<Option<f64>> =
+            (0..12).flat_map(|_| [Some(rng.random_range(0.2..0.8)), None]).collect();
+        beliefs.push(&cells, Normalize::Never).unwrap();
+    }
+    let rows = with_truths(&generator, beliefs, 1);
+    let base = Model::parse(&text).unwrap();
+    let learner = Learner { typical: false, parsimony: Learner::EXPLAIN, ..Learner::default() };
+    let learned = learner.learn(&base, &rows).unwrap().model;
+    let [rule] = learned.rules() else { panic!("{learned}") };
+    let Body::NoisyOr(noisy_or) = rule.body() else { panic!("{learned}") };
+    let q =
+        |label: usize, category: usize| noisy_or.inhibition(LabelId::new(label), CategoryId::new(category));
+    assert_eq!([q(0, 0), q(0, 1), q(1, 0), q(1, 1), q(2, 1)], [1.0, 0.0, 1.0, 0.0, 1.0], "{learned}");
+    assert!((q(2, 0) - 0.6).abs() < 0.15, "{learned}");
+    let note = rule.learned().unwrap();
+    assert!(note.sure && note.expected > note.broken, "{learned}");
+    assert_eq!(Model::parse(&learned.to_string()).unwrap(), learned);
+    assert_eq!(Model::from_json(&learned.to_json()).unwrap(), learned);
 }

@@ -16,6 +16,7 @@ use super::notes::Note;
 use super::objective::{Point, sigmoid};
 use super::priors::{significant, with_priors};
 use super::problem::{Compiled, Problem};
+use super::softening;
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::infer::Limits;
@@ -207,7 +208,7 @@ impl Learner {
             problem.data.calibrations[label] == Calibration::Given && rows.n_seen(LabelId::new(label)) > 0
         };
         let unary: Vec<usize> = (0..sizes.len()).filter(is_unary).collect();
-        let prices = Prices::new(&sizes, &unary);
+        let prices = Prices::new(&sizes, &unary, problem.data.weight());
         let induction = Induction {
             problem: &problem,
             prices: &prices,
@@ -442,11 +443,20 @@ fn model_of(
             None => rule,
         });
     }
-    for ((feature, &weight), note) in compiled.features.iter().zip(weights).zip(notes) {
-        let note =
+    for note in notes {
+        let (place, weight) = (note.rule.rule, weights[note.rule.rule]);
+        let feature = &compiled.features[place];
+        let rule = match note.rule.softening {
+            None => feature.rule(&problem.model, &problem.counted, 0.5),
+            Some(other) => softening::noisy_or(
+                &problem.model,
+                [feature, &compiled.features[other]],
+                [weight, weights[other]],
+            ),
+        };
+        let learned =
             LearnedNote::new(note.gain.max(0.0), note.broken, note.known, note.expected.max(0.0), note.sure);
-        let rule = feature.rule(&problem.model, &problem.counted, rounded(weight));
-        builder = builder.add_rule(rule.with_learned(note));
+        builder = builder.add_rule(rule.with_probability(rounded(weight)).with_learned(learned));
     }
     for (categories, weight) in found.list.iter().filter(|(_, weight)| *weight > 0.0) {
         builder = builder.add_typical(Combination::new(significant(*weight, 4), categories.clone()));

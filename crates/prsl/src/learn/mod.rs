@@ -18,6 +18,7 @@
 //! | `chance` | whether the gains are more than chance explains |
 //! | `problem`, `objective`, `fisher`, `fit` | base and rows; the penalized likelihood with its gradient and Hessian; L-BFGS |
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
+//! | `softening` | clauses of which one inhibition probability is a number |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
 //! | `calibration` | calibrators beside rules that are given |
@@ -46,6 +47,7 @@ mod priors;
 mod problem;
 mod refine;
 mod sheet;
+mod softening;
 #[cfg(test)]
 mod tests;
 mod watch;
