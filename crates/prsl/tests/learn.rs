@@ -361,6 +361,21 @@ fn combinations_gained_from_the_rows_that_chose_them() {
     assert_eq!(learned.typical().len(), 0);
 }
 
+/// Combinations that were seen in two or three complete rows got weights of up to 3e12.
+#[test]
+fn combinations_of_few_complete_rows_were_trusted() {
+    for seed in 1..=6 {
+        let settings = Planted { n_labels: 6, n_wide: 0, n_rules: 3, n_rows: 400, missing: 0.6, seed };
+        let (generator, rows) = settings.draw();
+        let (_, held_out) = Planted { missing: 0.0, n_rows: 1000, ..settings }.draw();
+        let score = |typical: bool| {
+            let learned = learn(&Learner { typical, ..Learner::default() }, &rows);
+            log_likelihood(&learned.model, &held_out)
+        };
+        assert!(score(true) > score(false) - 0.02, "{} and {} by {generator}", score(true), score(false));
+    }
+}
+
 /// Noisy-or rules of the paper's simulation, sampled: two models, or as many as `PRSL_SIMULATIONS` says.
 #[test]
 fn simulated_models_are_found_again() {

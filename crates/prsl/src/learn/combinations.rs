@@ -2,11 +2,21 @@
 //!
 //! A label set s that occurs N times where E are expected gets the weight exp(a + b ln(N / E)), b >= 0. Two parameters
 //! serve all label sets. A row's own occurrence is left out of N, so that rare sets do not explain themselves.
+//!
+//! Label sets are counted in complete rows. The two parameters are fitted to all rows, because complete rows may be few.
+//! With S(y) = 1 + Σₛ wₛ [y = s], the likelihood of what is known of a row, K, is multiplied by
+//!
+//! ```text
+//! (1 + Σ over s that agree with K of wₛ P(s | x) / P(K | x)) / (1 + Σₛ wₛ P(s | x))                        (1)
+//! ```
+//!
+//! If all labels are known, the numerator is 1 + w of the row's own label set.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use super::data::Known;
 use super::fit::{Evaluation, minimize};
 use super::problem::{Compiled, Problem};
 use crate::assignment::Assignment;
@@ -41,9 +51,17 @@ struct Table {
     entries: Vec<Entry>,
     /// Row by row: P(s | x) by the rules.
     probabilities: Vec<f64>,
-    /// Row by row: the position of the row's own label set.
-    own: Vec<Option<usize>>,
+    /// Row by row: what is known.
+    known: Vec<Given>,
     weights: Vec<f64>,
+}
+
+/// What is known of a row.
+enum Given {
+    /// All labels: the position of the row's label set, if it is one of the entries.
+    Own(Option<usize>),
+    /// Some labels: the entries that agree with them, and P(s | x) / P(K | x) of each.
+    Agreeing(Vec<(usize, f64)>),
 }
 
 /// The value of the two parameters.
@@ -102,7 +120,11 @@ impl Table {
         for row in problem.complete() {
             *counts.entry(assignment(row)).or_default() += data.weights[row];
         }
-        let rows: Vec<usize> = problem.complete().take(MAX_ROWS).collect();
+        let complete: Vec<usize> = problem.complete().take(MAX_ROWS).collect();
+        let is_partial = |&row: &usize| data.known[row] == Known::Some;
+        let partial: Vec<usize> =
+            (0..data.n_rows()).filter(is_partial).take(MAX_ROWS - complete.len()).collect();
+        let rows = [&complete[..], &partial].concat();
         // Combinations of the base stay as they are.
         let is_new = |set: &[usize]| problem.model.find_typical(&Assignment::from_indices(set)).is_none();
         let mut sets: Vec<(Vec<usize>, f64)> = counts.into_iter().filter(|(set, _)| is_new(set)).collect();
@@ -111,10 +133,10 @@ impl Table {
         let probabilities = problem.probabilities(compiled, parameters, &rows, &sets);
         let n = sets.len();
         let weights: Vec<f64> = rows.iter().map(|&row| data.weights[row]).collect();
-        let scale =
-            problem.complete().map(|row| data.weights[row]).sum::<f64>() / weights.iter().sum::<f64>();
+        let of_complete: f64 = weights[..complete.len()].iter().sum();
+        let scale = problem.complete().map(|row| data.weights[row]).sum::<f64>() / of_complete;
         let expected = |place: usize| -> f64 {
-            scale * (0..rows.len()).map(|row| weights[row] * probabilities[row * n + place]).sum::<f64>()
+            scale * (0..complete.len()).map(|row| weights[row] * probabilities[row * n + place]).sum::<f64>()
         };
         let kept: Vec<(usize, f64)> = (0..n)
             .into_par_iter()
@@ -134,8 +156,19 @@ impl Table {
         let entries: Vec<Entry> = kept.iter().map(entry).collect();
         let places: BTreeMap<&[usize], usize> =
             entries.iter().enumerate().map(|(place, entry)| (&entry.categories[..], place)).collect();
-        let own = rows.iter().map(|&row| places.get(&assignment(row)[..]).copied()).collect();
-        Some(Self { own, entries, probabilities: of_kept, weights })
+        let own = complete.iter().map(|&row| Given::Own(places.get(&assignment(row)[..]).copied()));
+        let of_partial = of_kept[complete.len() * kept.len()..].chunks(kept.len());
+        let logs = problem.log_known(compiled, parameters, &partial);
+        let agreeing = partial.iter().zip(logs).zip(of_partial).map(|((&row, log), probabilities)| {
+            let agrees = |entry: &Entry| {
+                let known = |label: usize| data.truth(row, label);
+                entry.categories.iter().enumerate().all(|(label, &c)| known(label).is_none_or(|it| it == c))
+            };
+            let agreeing = (0..entries.len()).filter(|&place| agrees(&entries[place]));
+            Given::Agreeing(agreeing.map(|place| (place, probabilities[place] / log.exp())).collect())
+        });
+        let known = own.chain(agreeing).collect();
+        Some(Self { known, entries, probabilities: of_kept, weights })
     }
 
     /// The negative gain in log-likelihood over no combinations, with its derivatives.
@@ -191,7 +224,7 @@ impl Table {
             sums[2] += share * logs[place] * logs[place];
         }
         let mut own = None;
-        if let Some(place) = self.own[row] {
+        if let Given::Own(Some(place)) = self.known[row] {
             let entry = &self.entries[place];
             let left_out = weight.min(1.0);
             let (x, w) = (logs[place], entry.weight(parameters, left_out));
@@ -208,15 +241,35 @@ impl Table {
         sum.gradient[1] += weight * sums[1] / total;
         sum.curvature[0] += weight * sums[0] / total / total;
         sum.curvature[1] += weight * sums[2] / total;
-        if let Some((w, x)) = own {
-            sum.value -= weight * w.ln_1p();
-            sum.gradient[0] -= weight * w / (1.0 + w);
-            sum.gradient[1] -= weight * w / (1.0 + w) * x;
-        }
+        let (w, x) = match &self.known[row] {
+            Given::Own(_) => own.unwrap_or((0.0, 0.0)),
+            Given::Agreeing(agreeing) => {
+                let w: f64 = agreeing.iter().map(|&(place, ratio)| of_all[place] * ratio).sum();
+                let x: f64 = agreeing.iter().map(|&(place, ratio)| of_all[place] * ratio * logs[place]).sum();
+                (w, if w > 0.0 { x / w } else { 0.0 })
+            }
+        };
+        sum.value -= weight * w.ln_1p(); // the numerator of (1)
+        sum.gradient[0] -= weight * w / (1.0 + w);
+        sum.gradient[1] -= weight * w / (1.0 + w) * x;
     }
 }
 
 impl Problem {
+    /// ln P(K | x) by the rules: of what is known of rows.
+    fn log_known(&self, compiled: &mut Compiled, parameters: &[f64], rows: &[usize]) -> Vec<f64> {
+        self.reweigh(&mut compiled.engine, parameters);
+        let block = |rows: &[usize]| -> Vec<f64> {
+            let values = self.values(parameters, rows);
+            let weights = vec![1.0; rows.len()];
+            let log_evidence =
+                |values: &[f64]| compiled.engine.expectations(&self.rows(values, &weights)).log_evidence;
+            let (given, free) = (log_evidence(&self.clamped(&values, rows)), log_evidence(&values));
+            given.iter().zip(free).map(|(given, free)| given - free).collect()
+        };
+        rows.chunks(64 * CHUNK).flat_map(block).collect()
+    }
+
     /// P(s | x) by the rules, row by row, for some label sets.
     fn probabilities(
         &self,
