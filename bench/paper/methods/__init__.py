@@ -9,7 +9,7 @@ from .linear import Mlwse, Ridge
 from .network import Network
 from .prior import LabelSetPrior
 from .relevance import BinaryRelevance, Isotonic, Platt
-from .stacking import Prsl, PrslPaper
+from .stacking import Prsl, PrslPaper, PrslPaperLoopy, PrslPaperLoopyPlatt, PrslPaperPlatt
 
 METHODS: dict[str, type[Method]] = {
     method.key: method
@@ -25,6 +25,9 @@ METHODS: dict[str, type[Method]] = {
         Boomer,
         BoomerStacked,
         PrslPaper,
+        PrslPaperPlatt,
+        PrslPaperLoopy,
+        PrslPaperLoopyPlatt,
         Prsl,
     )
 }
