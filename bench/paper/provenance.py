@@ -91,7 +91,7 @@ def method_version(module: str) -> str:
     Comments, documentation strings and formatting do not count.
     """
     names = [f"methods/{module}.py", "methods/base.py", "calibrate.py", "metrics.py"]
-    names += ["forests.py"] * (module == "chain") + ["boomer_worker.py"] * (module == "boomer")
+    names += ["forests.py"] * (module in ("chain", "powerset")) + ["boomer_worker.py"] * (module == "boomer")
     return code_version(*names)
 
 

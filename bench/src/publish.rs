@@ -22,7 +22,8 @@ pub fn publish(root: &Path, tables: &[Published]) -> Result<Vec<PathBuf>> {
     let mut changed = Vec::new();
     let mut texts = Vec::new();
     for page in pages(root)? {
-        let text = std::fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
+        let text =
+            std::fs::read_to_string(&page).with_context(|| format!("cannot read {}", page.display()))?;
         texts.push((page, text));
     }
     for table in tables {
@@ -89,7 +90,8 @@ fn output(command: &str, arguments: &[&str]) -> Option<String> {
 
 fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
+    let name =
+        info.lines().find(|line| line.starts_with("model name")).and_then(|line| line.split(": ").nth(1));
     name.unwrap_or("unknown processor").to_owned()
 }
 

@@ -7,6 +7,7 @@ from .boomer import Boomer, BoomerStacked
 from .chain import Chain
 from .linear import Mlwse, Ridge
 from .network import Network
+from .powerset import LabelPowerset
 from .prior import LabelSetPrior
 from .relevance import BinaryRelevance, Isotonic, Platt
 from .stacking import Prsl, PrslPaper, PrslPaperLoopy, PrslPaperLoopyPlatt, PrslPaperPlatt
@@ -21,6 +22,7 @@ METHODS: dict[str, type[Method]] = {
         Mlwse,
         Ridge,
         Chain,
+        LabelPowerset,
         LabelSetPrior,
         Boomer,
         BoomerStacked,

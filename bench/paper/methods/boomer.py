@@ -35,7 +35,7 @@ class Boomer(Method):
     @property
     def grid(self) -> list[tuple[float, float]]:
         """The candidate pairs of shrinkage and L2 weight. BOOMER's defaults are 0.3 and 1."""
-        return [(0.3, 1.0)] if self.quick else [(0.3, 1.0), (0.1, 1.0), (0.3, 10.0)]
+        return [(0.3, 1.0)] if self.quick else [(0.3, 1.0), (0.1, 1.0), (0.5, 1.0), (0.3, 16.0), (0.1, 16.0), (0.5, 16.0)]
 
     @property
     def rules(self) -> list[int]:

@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use prsl_bench::document::{to_html, to_markdown};
-use prsl_bench::study::headline::headlines;
 use prsl_bench::publish::{origin, publish};
+use prsl_bench::study::headline::headlines;
 use prsl_bench::study::report::{published, report};
 use prsl_bench::study::{Draw, GOLDEN_SIZES, Measured, Source, golden_cases, own_cases, run};
 

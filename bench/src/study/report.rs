@@ -41,9 +41,9 @@ const SECTION_TABLES: [&str; 4] = ["marginals", "assignments", "times", "assignm
 
 /// The names of all tables in the documentation.
 pub fn table_names() -> Vec<String> {
-    let of_sources = ["authors", "own"].iter().flat_map(|source| {
-        SECTION_TABLES.iter().map(move |table| format!("study-{source}-{table}"))
-    });
+    let of_sources = ["authors", "own"]
+        .iter()
+        .flat_map(|source| SECTION_TABLES.iter().map(move |table| format!("study-{source}-{table}")));
     std::iter::once("study-paper".to_owned()).chain(of_sources).collect()
 }
 
