@@ -67,9 +67,9 @@ doc:
 bench:
 	cargo bench -p prsl
 
-## Learning on the paper's datasets, if available: accuracy and log-likelihood on test rows (docs/learning.md).
+## Learning on the paper's datasets, if available, and on simulated data; writes the tables of docs/learning.md.
 bench-learning:
-	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
+	cargo run --release -p prsl-bench --bin learning -- --publish $(LEARNING)
 
 ## Time and peak memory of commands on very large models; writes docs/limits.md.
 bench-limits:
