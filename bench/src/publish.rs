@@ -70,14 +70,15 @@ fn opening(name: &str) -> String {
 
 /// The page with the table in all of its places.
 fn filled(page: &str, table: &Published) -> Result<String> {
-    let mut parts = page.split(&opening(&table.name));
+    let opening = opening(&table.name);
+    let mut parts = page.split(&opening);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (old, rest) = part.split_once(END).unwrap_or((part, ""));
         if rest.is_empty() && !part.ends_with(END) || old.contains("<!-- table: ") {
             bail!("the place of `{}` has no `{END}`", table.name);
         }
-        text += &format!("{}{}\n{END}{rest}", opening(&table.name), table.text.trim_end());
+        text += &format!("{opening}{}\n{END}{rest}", table.text.trim_end());
     }
     Ok(text)
 }
