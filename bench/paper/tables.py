@@ -47,7 +47,9 @@ def note(results: Iterable[Result]) -> str:
     own = {result.origin for result in found if result.method.startswith("prsl")}
     others = {result.origin for result in found} - own if own else {result.origin for result in found}
     texts = [f"`{COMMAND}`", _commits(own, others)]
-    return ", ".join(text for text in [*texts, *_where(own | others)] if text) + "."
+    text = ", ".join(text for text in [*texts, *_where(own | others)] if text) + "."
+    gaps = incomplete(Scores(found), datasets_of(found), methods_of(found, in_tables=False))
+    return text + (f" Not complete: {', '.join(gaps)}." if gaps else "")
 
 
 def note_of(*origins: Origin, command: str = COMMAND) -> str:
@@ -72,14 +74,14 @@ def _where(origins: set[Origin]) -> list[str]:
 
 
 def incomplete(scores: Scores, datasets: list[str], methods: list[str]) -> list[str]:
-    """Methods with fewer folds than others."""
+    """Methods with fewer folds than others, and the datasets with the number of folds that they have."""
+    most = {dataset: max(len(scores.folds(dataset, key)) for key in methods) for dataset in datasets}
     gaps = []
-    for dataset in datasets:
-        most = max(len(scores.folds(dataset, key)) for key in methods)
-        for key in methods:
-            count = len(scores.folds(dataset, key))
-            if count < most:
-                gaps.append(f"{METHODS[key].title} on {dataset} ({count} of {most} folds)")
+    for key in methods:
+        counts = {dataset: len(scores.folds(dataset, key)) for dataset in datasets}
+        short = [f"{dataset} {count} of {most[dataset]}" for dataset, count in counts.items() if count < most[dataset]]
+        if short:
+            gaps.append(f"{METHODS[key].title} ({', '.join(short)} folds)")
     return gaps
 
 

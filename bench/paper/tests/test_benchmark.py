@@ -125,7 +125,7 @@ def test_the_command_writes_both_reports(data_folder: Path, tmp_path: Path, caps
     shown = capsys.readouterr().out
     assert "Joint accuracy" in shown
     markdown = (out / "fixed-quick" / "report.md").read_text(encoding="utf-8")
-    assert "Not complete: Ridge on toy (1 of 2 folds)." in markdown
+    assert "Not complete: Ridge (toy 1 of 2 folds)." in markdown
     assert "| Ridge |" in markdown and "| Label-set prior |" in markdown, "the report has all rows on disk"
     page = (out / "fixed-quick" / "report.html").read_text(encoding="utf-8")
     assert "<polyline" in page and "prefers-color-scheme: dark" in page
