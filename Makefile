@@ -67,9 +67,9 @@ doc:
 bench:
 	cargo bench -p prsl
 
-## Learning on the paper's datasets, if available: accuracy and log-likelihood on test rows (docs/learning.md).
+## Learning on the paper's datasets, if available, and on simulated data; writes the tables of docs/learning.md.
 bench-learning:
-	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
+	cargo run --release -p prsl-bench --bin learning -- --publish $(LEARNING)
 
 ## Time and peak memory of commands on very large models; writes docs/limits.md.
 bench-limits:
@@ -95,9 +95,10 @@ problems:
 bench-server:
 	bash bench/server/run
 
-## The paper's benchmark, about an hour: target/benchmark/report.html (docs/benchmark.md). `BENCHMARK=--quick` is faster.
+## The paper's benchmark: target/benchmark/report.html, and the tables of docs/benchmark.md and docs/paper.md. A stopped run
+## continues. `BENCHMARK=--quick` is faster, and `BENCHMARK="--jobs 2"` uses two cores.
 benchmark:
-	bash bench/paper/run $(BENCHMARK)
+	bash bench/paper/run --publish $(BENCHMARK)
 
 ## Converts the tutorials to notebooks with output: target/notebooks.
 notebooks:
@@ -107,9 +108,9 @@ notebooks:
 peers:
 	bash bench/peers/run
 
-## The paper's simulation study: target/study/report.html (docs/study.md). `make study STUDY=--quick` is faster.
+## The paper's simulation study: target/study/report.html, and the tables of docs/study.md. `make study STUDY=--quick` is faster.
 study:
-	cargo run --release -p prsl-bench --bin study -- --out target/study $(STUDY)
+	cargo run --release -p prsl-bench --bin study -- --out target/study --publish $(STUDY)
 
 ## Fuzzing with the stable compiler. The seeds of `parquet` are binary files, and generated each time.
 FUZZ_SECONDS ?= 600
