@@ -45,9 +45,10 @@ async function openRoad(page: Page): Promise<void> {
 const count = (page: Page, selector: string) => page.locator(selector).count();
 
 test("scrolling builds only what is in sight", async ({ page }) => {
+  test.setTimeout(60_000);
   await openRoad(page);
   await view(page, "Why");
-  await expect(page.getByText("Show more of 243 rules")).toBeVisible();
+  await expect(page.getByText("Show more of 243 rules")).toBeVisible({ timeout: 15_000 }); // the engine for explanations is compiled now
   expect(await count(page, "li.rule")).toBe(12);
   report("scrolling cards and reasons", await scrolled(page, "page"));
   // Cards out of sight are not laid out and painted.
