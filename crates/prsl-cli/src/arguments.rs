@@ -14,7 +14,7 @@ use prsl_data::{
 
 use crate::memory::Memory;
 use crate::{
-    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, import, learn, output,
+    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, import, learn, lsp, output,
     plot, predict, schema, serve, simulate, style,
 };
 
@@ -59,6 +59,7 @@ enum Command {
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Serve(serve::Arguments),
+    Lsp(lsp::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
@@ -81,6 +82,7 @@ impl Arguments {
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),
             Command::Serve(arguments) => arguments.run(),
+            Command::Lsp(arguments) => arguments.run(),
             Command::Schema(arguments) => arguments.run(),
             Command::Completions(arguments) => arguments.run(),
         }

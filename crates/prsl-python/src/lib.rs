@@ -6,6 +6,7 @@ mod ask;
 mod beliefs;
 mod builder;
 mod data;
+mod editor;
 mod errors;
 mod learn;
 mod model;
@@ -28,6 +29,8 @@ mod _prsl {
     use super::builder::ModelBuilder;
     #[pymodule_export]
     use super::data::read_mulan;
+    #[pymodule_export]
+    use super::editor::keywords;
     #[pymodule_export]
     use super::learn::{calibrate, learn, learn_paper, learning_defaults, split_rows};
     #[pymodule_export]
