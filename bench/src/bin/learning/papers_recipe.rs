@@ -82,14 +82,14 @@ fn papers_folds(
 fn scores_by(choice: EngineChoice, model: &Model, rows: &Examples) -> Result<Scores> {
     let beliefs = beliefs_without(model, rows, usize::MAX)?;
     if choice == EngineChoice::Auto {
-        return Ok(Evaluation::of(model, &beliefs, rows.truths())?.scores());
+        return Ok(Evaluation::of(model, &beliefs, &rows.to_truths())?.scores());
     }
     let engines = Engines::new(model).with_choice(choice);
     let engine = engines.marginals()?;
     let (posteriors, best) = (engine.infer_batch(&beliefs)?, engines.assignments()?.best_batch(&beliefs)?);
     let mut evaluation = Evaluation::new(model, engine.engine());
     let predictions = Predictions { posteriors: &posteriors, best: Some(&best), joint: None, labels: None };
-    evaluation.add(predictions, rows.truths())?;
+    evaluation.add(predictions, &rows.to_truths())?;
     Ok(evaluation.scores())
 }
 
