@@ -155,7 +155,7 @@ fn problems_without_file_and_row() {
         "line 3: 4 cells, expected 3 as in the header",
         "line 4: column `b=x` is not valid UTF-8; save the file in that encoding",
         "column `a`: `maybe` is not a category of label `a`, expected `yes`, `no` or the probability of `yes`",
-        "belief for label `b` sums to 1.3, expected 1 within 1e-6",
+        "belief for label `b` sums to 1.3, expected 1 within 1e-6; correct it, or ask for normalization",
         "column `a`: a belief of -0.5, expected a number from 0 to 1",
         "line 8: text after the closing quote of column `a`; write a quote within quotes as `\"\"`",
         "line 9: text after the closing quote of column `a`; write a quote within quotes as `\"\"`",
