@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-streaming bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
 
 all: test
 
@@ -75,6 +75,12 @@ bench-learning:
 bench-limits:
 	cargo build --release -p prsl-cli
 	cargo run --release -p prsl-bench --bin limits -- target/release/prsl
+
+## Time and peak memory of commands on many rows; writes the table of docs/scale.md. Takes 3 GB of disk while it runs.
+## `make bench-streaming STREAMING=--quick` takes a hundredth of the rows.
+bench-streaming:
+	cargo build --release -p prsl-cli
+	cargo run --release -p prsl-bench --bin streaming -- target/release/prsl $(STREAMING)
 
 ## Size and time of circuits for rule bases; writes docs/circuits.md.
 bench-circuits:

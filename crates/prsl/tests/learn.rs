@@ -39,7 +39,7 @@ fn mixed(n_rows: usize) -> Examples {
 }
 
 fn learn(learner: &Learner, rows: &Examples) -> Learned {
-    learner.learn(rows.beliefs().model(), rows).unwrap()
+    learner.learn(rows.model(), rows).unwrap()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn the_reported_likelihood_is_that_of_the_model() {
             let learned = learn(&Learner { calibrate, typical, ..Learner::default() }, &rows);
             let read = Model::parse(&learned.model.to_string()).unwrap();
             let beliefs = rows.beliefs_for(&read).unwrap();
-            let scores = Evaluation::of(&read, &beliefs, rows.truths()).unwrap().scores();
+            let scores = Evaluation::of(&read, &beliefs, &rows.to_truths()).unwrap().scores();
             let expected = scores.get(Metric::MeanJointLogLikelihood).unwrap();
             // Combinations are fitted with a row's own occurrence left out.
             let tolerance = if learned.model.typical().is_empty() { 2e-3 } else { 2e-2 };
@@ -188,7 +188,7 @@ fn the_same_bits_for_any_number_of_threads() {
 #[test]
 fn a_resumed_run_ends_like_one_that_was_not_stopped() {
     let rows = mixed(200);
-    let model = rows.beliefs().model();
+    let model = rows.model();
     let learner = Learner::default();
     let whole = learner.learn(model, &rows).unwrap().model.to_string();
     let mut n_reports = 0;
@@ -310,10 +310,11 @@ fn priors_are_right_where_a_classifier_is_silent() {
     let (_, rows) = Planted { n_rows: 2000, ..Planted::default() }.draw();
     let learned = learn(&Learner::default(), &rows).model;
     let engine = Engines::new(&learned).marginals().unwrap();
+    let given = rows.to_beliefs();
     for label in learned.label_ids() {
         let mut beliefs = BeliefMatrix::new(&learned);
         for row in 0..rows.n_rows() {
-            let of = |at: usize| (!learned.block(label).contains(&at)).then(|| rows.beliefs().row(row)[at]);
+            let of = |at: usize| (!learned.block(label).contains(&at)).then(|| given.row(row)[at]);
             beliefs
                 .push(&(0..learned.n_categories()).map(of).collect::<Vec<_>>(), Normalize::Always)
                 .unwrap();
@@ -321,8 +322,8 @@ fn priors_are_right_where_a_classifier_is_silent() {
         let answers = engine.infer_batch(&beliefs).unwrap();
         let at = learned.block(label).start;
         let posterior: f64 = (0..rows.n_rows()).map(|row| answers.marginals(row).unwrap()[at]).sum();
-        let yes = |truth: &&Truth| truth.category(label) == Some(CategoryId::new(0));
-        let base_rate = rows.truths().iter().filter(yes).count() as f64;
+        let yes = |truth: &Truth| truth.category(label) == Some(CategoryId::new(0));
+        let base_rate = rows.truths().filter(yes).count() as f64;
         let difference = (posterior - base_rate) / rows.n_rows() as f64;
         assert!(difference.abs() < 0.01, "{}: {difference}", learned.label(label).name());
     }
@@ -331,7 +332,7 @@ fn priors_are_right_where_a_classifier_is_silent() {
 /// Mean joint log-likelihood of rows.
 fn log_likelihood(model: &Model, rows: &Examples) -> f64 {
     let beliefs = rows.beliefs_for(model).unwrap();
-    let scores = Evaluation::of(model, &beliefs, rows.truths()).unwrap().scores();
+    let scores = Evaluation::of(model, &beliefs, &rows.to_truths()).unwrap().scores();
     scores.get(Metric::MeanJointLogLikelihood).unwrap()
 }
 

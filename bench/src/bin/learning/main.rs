@@ -198,12 +198,12 @@ fn with_truths(
     rows: &Examples,
     mut change: impl FnMut(LabelId, Option<CategoryId>) -> Option<CategoryId>,
 ) -> Result<Examples> {
-    let labels = || rows.beliefs().model().label_ids();
-    let mut changed = |truth: &Truth| -> Truth {
+    let labels = || rows.model().label_ids();
+    let mut changed = |truth: Truth| -> Truth {
         labels().zip(truth.categories()).map(|(label, category)| change(label, category)).collect()
     };
-    let truths = rows.truths().iter().map(&mut changed).collect();
-    Ok(Examples::new(rows.beliefs().clone(), truths)?)
+    let truths = rows.truths().map(&mut changed).collect();
+    Ok(Examples::new(rows.to_beliefs(), truths)?)
 }
 
 /// The beliefs of rows, calibrated by a model, without those about one label.
@@ -211,7 +211,8 @@ fn beliefs_without(model: &Model, rows: &Examples, without: usize) -> Result<Bel
     let blocks: Vec<_> = model.label_ids().map(|label| (label.index(), model.block(label))).collect();
     let mut beliefs = BeliefMatrix::new(model);
     for row in 0..rows.n_rows() {
-        let given = rows.beliefs().row(row);
+        let beliefs_of_row = rows.beliefs_of(row..row + 1);
+        let given = beliefs_of_row.row(0);
         let cell = |(label, at): (usize, usize)| (label != without).then_some(given[at]);
         let cells: Vec<Option<f64>> =
             blocks.iter().flat_map(|(label, block)| block.clone().map(|at| (*label, at))).map(cell).collect();
@@ -225,7 +226,7 @@ fn scores(model: &Model, rows: &Examples, wanted: &[Metric]) -> Result<Vec<f64>>
 }
 
 fn scores_of(model: &Model, beliefs: &BeliefMatrix, rows: &Examples, wanted: &[Metric]) -> Result<Vec<f64>> {
-    let scores = Evaluation::of(model, beliefs, rows.truths())?.scores();
+    let scores = Evaluation::of(model, beliefs, &rows.to_truths())?.scores();
     wanted.iter().map(|metric| scores.get(*metric).context("a score is missing")).collect()
 }
 

@@ -205,6 +205,7 @@ fn predictions_of(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
         format: Some(Format::Csv),
         digits: None,
         verification: None,
+        marks: false,
     };
     prediction.run(Progress::new(false))?;
     Ok(bytes.0.lock().map_or_else(|_| Vec::new(), |bytes| bytes.clone()))

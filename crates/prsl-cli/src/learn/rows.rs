@@ -30,19 +30,19 @@ impl Arguments {
     fn read(&self, base: &Model, beliefs: &Path, truth: &Path) -> Result<Examples> {
         let columns = RowColumns::new(self.weights.as_deref(), self.key.as_deref());
         let rows = labeled::read_raw(base, [beliefs, truth], &self.tables, columns)?;
-        let mut examples = Examples::new(rows.beliefs, rows.truths)?;
+        let mut examples = rows.examples;
         if let Some(weights) = rows.weights {
             examples = examples.with_weights(weights).with_context(|| format!("`{}`", truth.display()))?;
         }
         match rows.keys {
-            Some(keys) => Ok(examples.select(&order(&keys, truth)?)),
+            Some(keys) => Ok(examples.select(&order(&keys, &rows.skipped, truth)?)),
             None => Ok(examples),
         }
     }
 }
 
 /// The rows in the order of their keys.
-fn order(keys: &[Key], truth: &Path) -> Result<Vec<usize>> {
+fn order(keys: &[Key], skipped: &[u64], truth: &Path) -> Result<Vec<usize>> {
     let mut order: Vec<usize> = (0..keys.len()).collect();
     order.sort_by(|&a, &b| keys[a].cmp(&keys[b]));
     match order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
@@ -50,8 +50,8 @@ fn order(keys: &[Key], truth: &Path) -> Result<Vec<usize>> {
             "`{}` has the key `{}` in rows {} and {}; each row needs a key of its own",
             truth.display(),
             keys[first],
-            first + 1,
-            second + 1
+            labeled::number(skipped, first),
+            labeled::number(skipped, second)
         ),
         _ => Ok(order),
     }

@@ -1,5 +1,6 @@
 //! Tests of the `prsl` command: arguments and files in; text, files and exit codes out.
 
+mod bad_rows;
 mod calibrate;
 mod cases;
 mod check;

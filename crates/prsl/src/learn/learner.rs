@@ -23,7 +23,6 @@ use crate::infer::Limits;
 use crate::label::LabelId;
 use crate::model::{Combination, LearnedNote, Model};
 use crate::rule::Rule;
-use crate::truth::Truth;
 
 /// How rules are learned. The defaults suit most data.
 ///
@@ -244,8 +243,7 @@ impl Learner {
 
     /// The problem of the rows that the base does not exclude, and the number of those that it does.
     fn possible(&self, base: &Model, rows: &Examples) -> Result<(Problem, usize)> {
-        let is_used = |(weight, truth): &(&f64, &Truth)| **weight > 0.0 && truth.n_known() > 0;
-        let n_rows = rows.weights().iter().zip(rows.truths()).filter(is_used).count();
+        let n_rows = rows.used().count();
         let problem = self.problem(&self.prepared(base, rows)?, rows)?;
         if problem.data.n_rows() == 0 {
             let problem =
@@ -286,15 +284,10 @@ impl Learner {
         if !(self.parsimony >= 0.0 && self.parsimony.is_finite()) {
             return refuse(format!("parsimony is {}, expected a number of at least 0", self.parsimony));
         }
-        if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
+        if !base.without_calibrators().same_labels(&rows.model().without_calibrators()) {
             return refuse("the rows are about other labels than the base".to_owned());
         }
-        if rows
-            .truths()
-            .iter()
-            .zip(rows.weights())
-            .all(|(truth, weight)| truth.n_known() == 0 || *weight == 0.0)
-        {
+        if rows.used().next().is_none() {
             return refuse("no truth is known in any row; there is nothing to learn from".to_owned());
         }
         Ok(())
@@ -305,8 +298,7 @@ impl Learner {
         let mut hasher = DefaultHasher::new();
         format!("{self:?}").hash(&mut hasher);
         base.to_string().hash(&mut hasher);
-        rows.beliefs().values().iter().for_each(|value| value.to_bits().hash(&mut hasher));
-        rows.truths().hash(&mut hasher);
+        rows.hash_rows(&mut hasher);
         rows.weights().iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
         hasher.finish()
     }

@@ -12,7 +12,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `examples`, `data` | rows as users give them, and in the form that learning needs |
+//! | `stored`, `examples`, `data` | rows in little memory, as users give them, and in the form that learning needs |
 //! | `feature` | violations of clauses and count rules |
 //! | `sheet`, `candidates`, `gain` | samples of the model as bits, all candidates, and what each would gain |
 //! | `chance` | whether the gains are more than chance explains |
@@ -48,6 +48,7 @@ mod problem;
 mod refine;
 mod sheet;
 mod softening;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod watch;

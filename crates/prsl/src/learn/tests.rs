@@ -162,13 +162,13 @@ fn complete_problem(seed: u64) -> (Problem, Vec<Feature>, Vec<f64>, Compiled) {
     let (problem, rows, features, parameters) = random_problem(seed);
     let truths = (0..rows.n_rows())
         .map(|row| {
-            let truth = &rows.truths()[row];
+            let truth = rows.truth(row);
             let known = |label: LabelId| truth.category(label).map_or(0, |category| category.index());
             let known: Vec<_> = problem.model.label_ids().map(|label| Some(known(label))).collect();
             Truth::from_indices(known)
         })
         .collect();
-    let rows = Examples::new(rows.beliefs().clone(), truths).unwrap();
+    let rows = Examples::new(rows.to_beliefs(), truths).unwrap();
     let data = Data::new(&problem.model, &rows, &kinds(seed)).unwrap();
     let problem = Problem::new(&problem.model, data, vec![0, 1, 2], Limits::default()).unwrap();
     let broken: Vec<f64> = features.iter().map(|feature| problem.broken(feature)).collect();
