@@ -13,6 +13,7 @@ mod explain;
 mod export;
 mod files;
 mod fmt;
+mod gallery;
 mod help;
 mod import;
 mod learn;
