@@ -12,7 +12,8 @@ from documentation import DEVELOPMENT, LANGUAGES, Reader, blocks, commands, matc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUTSIDE = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "CHANGELOG.md", "crates/prsl/docs/language.md"]
-PAGES = [ROOT / name for name in OUTSIDE] + sorted((ROOT / "docs").rglob("*.md"))
+#: The pages of `docs/site` have the site's links, which `make site` checks.
+PAGES = [ROOT / name for name in OUTSIDE] + sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "site")
 #: Markdown that has no code of ours, for links only.
 LINKED = [*PAGES, *sorted((ROOT / "bench").rglob("README.md")), *sorted((ROOT / "tests").rglob("README.md"))]
 #: What a page takes for granted.
