@@ -115,7 +115,7 @@ study:
 site:
 	bash docs/site/build
 
-## The packages of all crates and of Python, as they would be published; `make test` does not compile them.
+## The packages of all crates and of Python, compiled and checked as they would be published; nothing is uploaded.
 packages:
 	bash tests/packages/run
 

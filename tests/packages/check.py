@@ -29,7 +29,9 @@ def main(crates: list[str]) -> None:
 
 
 def check_crate(crate: str) -> None:
-    path = ROOT / "target" / "package" / f"{crate}-{VERSION}.crate"
+    # The folder below target/package depends on the version of cargo.
+    found = sorted((ROOT / "target" / "package").rglob(f"{crate}-{VERSION}.crate"))
+    path = found[0] if found else ROOT / "target" / "package" / f"{crate}-{VERSION}.crate"
     files = read(path)
     check_files(path, files, OF_CRATES)
     package = tomllib.loads(files["Cargo.toml"].decode())["package"]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use prsl::infer::{Samples, Sampling};
 use prsl::calibrate::BeliefOrigin;
+use prsl::infer::{Samples, Sampling};
 use prsl::simulate::{RowSimulation, Simulation};
 use prsl::{Assignment, BeliefMatrix, Engine, Engines, Label, LabelId, Model};
 use prsl_data::{Column, ColumnKind, ColumnSpec, Format, TableWriter, Target};

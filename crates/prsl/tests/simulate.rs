@@ -117,7 +117,8 @@ fn simulated_rows_have_gaps_rules_and_a_prefix() {
     let simulation = RowSimulation { n_rows: 1000, missing: 0.3, ..RowSimulation::default() };
     let (truths, beliefs) = rows_for(WEATHER, simulation).unwrap();
     assert!(truths.iter().all(|truth| truth.indices()[..2] != [0, 0]));
-    let n_missing = (0..1000).filter(|&row| beliefs.origin(row, LabelId::new(0)) == BeliefOrigin::Prior).count();
+    let n_missing =
+        (0..1000).filter(|&row| beliefs.origin(row, LabelId::new(0)) == BeliefOrigin::Prior).count();
     assert!((230..370).contains(&n_missing), "{n_missing}"); // almost five standard deviations
     assert!((0..1000).all(|row| beliefs.origin(row, LabelId::new(3)) == BeliefOrigin::Prior)); // latent
     let (first, fewer) = rows_for(WEATHER, RowSimulation { n_rows: 10, ..simulation }).unwrap();

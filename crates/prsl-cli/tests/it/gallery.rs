@@ -66,7 +66,8 @@ fn rules_improve_the_log_likelihood_of_their_data() {
     for name in names() {
         let score = |model: &str| -> f64 {
             let tables = format!("{name}/beliefs.csv {name}/truth.csv");
-            let run: Run = folder.prsl(&format!("evaluate {model} {tables} --format json --no-intervals")).done();
+            let run: Run =
+                folder.prsl(&format!("evaluate {model} {tables} --format json --no-intervals")).done();
             let scores: serde_json::Value = serde_json::from_str(&run.stdout).expect("an object");
             scores["mean_joint_log_likelihood"].as_f64().expect("a number")
         };
