@@ -27,6 +27,7 @@ ELSEWHERE = {
     "crates/prsl/docs/language.md": "language.md",
     "docs/site/python.md": "reference/python.md",
     "docs/site/python-learning.md": "reference/python-learning.md",
+    "docs/site/rust.md": "reference/rust.md",
     "docs/site/tutorials.md": "tutorials/index.md",
 }
 #: Folders that links name, and the pages that stand for them.
