@@ -89,7 +89,7 @@ def blocks(text: str) -> list[Block]:
 
 def needs(text: str) -> list[str]:
     """The packages that a page says it needs: `<!-- needs: pyspark -->`."""
-    return [name for names in re.findall(r"<!-- needs: ([\w, ]+) -->", text) for name in names.replace(",", " ").split()]
+    return [name for names in re.findall(r"^<!-- needs: ([\w, ]+) -->$", text, re.M) for name in names.replace(",", " ").split()]
 
 
 def commands(text: str) -> list[str]:
