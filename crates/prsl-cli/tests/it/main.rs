@@ -14,6 +14,7 @@ mod explain;
 mod export;
 mod files;
 mod fmt;
+mod gallery;
 mod grammar;
 mod help;
 mod import;
