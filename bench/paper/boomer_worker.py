@@ -18,30 +18,46 @@ def dense(matrix: object) -> np.ndarray:
     return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
 
 
-def main(task: str, answer: str, options: str) -> None:
-    """Fit, select the number of rules on validation rows, and predict test rows."""
-    wanted = json.loads(options)
-    with np.load(task) as arrays:
-        data = {name: arrays[name] for name in arrays.files}
-    model = BoomerClassifier(
+def fitted(inputs: np.ndarray, truths: np.ndarray, wanted: dict, shrinkage: float, l2: float, rules: int) -> BoomerClassifier:
+    """A model with these hyperparameters, on one thread."""
+    return BoomerClassifier(
         random_state=wanted["seed"],
         loss=wanted["loss"],
-        max_rules=max(wanted["rules"]),
+        max_rules=rules,
+        shrinkage=shrinkage,
+        l2_regularization_weight=l2,
         parallel_rule_refinement="false",
         parallel_statistic_update="false",
         parallel_prediction="false",
-    ).fit(data["train"], data["train_truths"].astype(np.uint8))
-    values = {
-        rules: log_likelihood(dense(model.predict_proba(data["val"], max_rules=rules)), data["val_truths"])
-        for rules in wanted["rules"]
-    }
-    rules = max(values, key=lambda number: values[number])
-    np.savez(
-        answer,
-        rules=rules,
-        marginals=dense(model.predict_proba(data["test"], max_rules=rules)),
-        labels=dense(model.predict(data["test"], max_rules=rules)),
-    )
+    ).fit(inputs, truths.astype(np.uint8))
+
+
+def search(data: dict, wanted: dict) -> tuple[tuple[float, float, int], BoomerClassifier]:
+    """The best hyperparameters on validation rows, and the model with them. One model serves all numbers of rules."""
+    best_value, best = -np.inf, None
+    for shrinkage, l2 in wanted["grid"]:
+        model = fitted(data["train"], data["train_truths"], wanted, shrinkage, l2, max(wanted["rules"]))
+        for rules in wanted["rules"]:
+            value = log_likelihood(dense(model.predict_proba(data["val"], max_rules=rules)), data["val_truths"])
+            if value > best_value:
+                best_value, best = value, ((shrinkage, l2, rules), model)
+    return best
+
+
+def main(task: str, answer: str, options: str) -> None:
+    """Fit and choose, predict test rows, refit to training and validation rows, and predict again."""
+    wanted = json.loads(options)
+    with np.load(task) as arrays:
+        data = {name: arrays[name] for name in arrays.files}
+    (shrinkage, l2, rules), model = search(data, wanted)
+    both = np.vstack([data["train"], data["val"]])
+    both_truths = np.vstack([data["train_truths"], data["val_truths"]])
+    again = fitted(both, both_truths, wanted, shrinkage, l2, rules)
+    answers = {"shrinkage": shrinkage, "l2": l2, "rules": rules}
+    for name, found in (("train", model), ("both", again)):
+        answers[f"{name}_marginals"] = dense(found.predict_proba(data["test"], max_rules=rules))
+        answers[f"{name}_labels"] = dense(found.predict(data["test"], max_rules=rules))
+    np.savez(answer, **answers)
 
 
 if __name__ == "__main__":

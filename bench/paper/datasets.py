@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .provenance import file_hash
 from .rule_stacker import Arff, read_arff
 
 ABSENT = """\
@@ -70,6 +71,24 @@ class Fold:
     val: Part
     test: Part
 
+    @property
+    def both(self) -> Part:
+        """Training and validation rows."""
+        return joined(self.train, self.val)
+
+
+def joined(first: Part, second: Part) -> Part:
+    """The rows of two parts."""
+    features = None
+    if first.features is not None and second.features is not None:
+        features = np.vstack([first.features, second.features])
+    return Part(
+        np.concatenate([first.rows, second.rows]),
+        np.vstack([first.beliefs, second.beliefs]),
+        np.vstack([first.truths, second.truths]),
+        features,
+    )
+
 
 class Folder:
     """The folder of the datasets' files, which may be in its subfolders `mulan` and `beliefs`."""
@@ -100,6 +119,13 @@ class Dataset:
     def __init__(self, name: str, folder: Folder) -> None:
         self.name = name
         self.folder = folder
+
+    @cached_property
+    def version(self) -> str:
+        """A hash of the dataset's files."""
+        names = [(f"{self.name}.parquet",), (f"{self.name}.arff", f"{self.name}.arff.gz"), (f"{self.name}.xml",)]
+        found = (self.folder.find(*alternatives) for alternatives in names)
+        return file_hash(path for path in found if path is not None)
 
     @cached_property
     def arff(self) -> Arff:

@@ -21,6 +21,7 @@ figure { max-width: none; }
 svg.chart { display: block; width: 100%; height: auto; }
 svg.chart text { fill: var(--ink); font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; }
 svg.chart text.soft { fill: var(--soft); }
+svg.chart text.series { fill: var(--series); }
 svg.chart .axis { stroke: var(--soft); fill: none; }
 svg.chart .ideal { stroke: var(--soft); stroke-dasharray: 4 4; }
 svg.chart .group { stroke: var(--ink); stroke-width: 4; stroke-linecap: round; }
@@ -65,6 +66,10 @@ class Table:
     caption: str
     head: list[str]
     rows: list[Row]
+    name: str = ""
+    """The name of its place in the documentation."""
+    note: str = ""
+    """The command, commit, machine and date."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,8 @@ class Figure:
 
     caption: str
     charts: list[str]
+    name: str = ""
+    """The name of its file in the documentation."""
 
 
 Block = Text | Heading | Table | Points | Figure
@@ -97,12 +104,14 @@ def to_markdown(title: str, blocks: list[Block]) -> str:
             case Points(points):
                 parts.append("\n".join(f"- {point}" for point in points))
             case Table():
-                parts += [block.caption, _markdown_table(block)]
+                parts.append(table_to_markdown(block))
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown_table(table: Table) -> str:
-    lines = ["| " + " | ".join(table.head) + " |", "|---" + "|--:" * (len(table.head) - 1) + "|"]
+def table_to_markdown(table: Table) -> str:
+    """A table with its caption and its note."""
+    first = f"{table.caption.rstrip('.')}." + (f" Made by {table.note}" if table.note else "")
+    lines = [first, "", "| " + " | ".join(table.head) + " |", "|---" + "|--:" * (len(table.head) - 1) + "|"]
     for row in table.rows:
         cells = [f"**{cell.text}**" if cell.best else cell.text for cell in row.cells]
         lines.append("| " + " | ".join(cells) + " |")
@@ -122,7 +131,7 @@ def to_html(title: str, blocks: list[Block]) -> str:
                 body.append("<ul>" + "".join(f"<li>{_inline(point)}</li>" for point in points) + "</ul>")
             case Table():
                 body.append(_html_table(block))
-            case Figure(caption, charts):
+            case Figure(caption, charts, _):
                 panels = f'<div class="panels">{"".join(charts)}</div>' if len(charts) > 1 else "".join(charts)
                 body.append(f"<figure><figcaption>{_inline(caption)}</figcaption>{panels}</figure>")
     style = STYLE.read_text(encoding="utf-8") + EXTRA_STYLE
@@ -141,7 +150,8 @@ def _html_table(table: Table) -> str:
     for row in table.rows:
         cells = "".join(f"<td{' class=best' if c.best else ''}>{_inline(c.text)}</td>" for c in row.cells)
         rows.append(f"<tr{' class=printed' if row.printed else ''}>{cells}</tr>")
-    caption = f"<caption>{_inline(table.caption)}</caption>"
+    made = f"<br><small>Made by {_inline(table.note)}</small>" if table.note else ""
+    caption = f"<caption>{_inline(table.caption)}{made}</caption>"
     return (
         f'<div class="wide"><table>{caption}<thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )

@@ -23,8 +23,8 @@ class Prediction:
     """The decision label by label, n x J of 0 and 1."""
     mode: np.ndarray
     """The most probable label set, n x J of 0 and 1."""
-    joint: np.ndarray
-    """Log-probability of the row's true label set, n."""
+    joint: np.ndarray | None
+    """Log-probability of the row's true label set, n; `None` if the method has none."""
 
 
 def independent(marginals: np.ndarray, truths: np.ndarray) -> Prediction:
@@ -77,17 +77,19 @@ METRICS = {
 
 
 def score(prediction: Prediction, truths: np.ndarray) -> dict[str, float]:
-    """All of `METRICS` for one test part."""
-    if not (np.isfinite(prediction.marginals).all() and not np.isnan(prediction.joint).any()):
+    """All of `METRICS` for one part; without the joint ones if there is no joint log-likelihood."""
+    joint = prediction.joint
+    if not np.isfinite(prediction.marginals).all() or (joint is not None and np.isnan(joint).any()):
         raise ValueError("a prediction contains values that are not numbers")
-    joint = np.maximum(prediction.joint, LOG_FLOOR)
     labelwise = row_log_likelihood(prediction.marginals, truths)
-    return {
+    scores = {
         "joint_accuracy": float((prediction.mode == truths).all(axis=1).mean()),
-        "mean_joint": float(joint.mean()),
-        "median_joint": float(np.median(joint)),
         "hamming_loss": float((prediction.labels != truths).mean()),
         "mean_labelwise": float(labelwise.mean()),
         "median_labelwise": float(np.median(labelwise)),
         "calibration_error": reliability(prediction.marginals, truths).calibration_error(),
     }
+    if joint is not None:
+        joint = np.maximum(joint, LOG_FLOOR)
+        scores |= {"mean_joint": float(joint.mean()), "median_joint": float(np.median(joint))}
+    return scores

@@ -9,6 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from .metrics import Reliability
+from .provenance import Origin
+
+TRAIN, BOTH = "train", "train+val"
+"""The rows that a method has learned from: training rows alone, or training and validation rows."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The scores of one model on one part of a fold."""
+
+    metrics: dict[str, float]
+    reliability: dict[str, list[float]]
 
 
 @dataclass(frozen=True)
@@ -18,17 +30,26 @@ class Result:
     dataset: str
     fold: int
     method: str
-    settings: dict[str, Any]
-    chosen: dict[str, Any]
-    metrics: dict[str, float]
-    reliability: dict[str, list[float]]
-    rows: int
-    fit_seconds: float
-    predict_seconds: float
+    key: dict[str, Any]
+    """What a stored result depends on: settings, versions and data."""
+    origin: Origin
+    chosen: dict[str, dict[str, Any]]
+    """Chosen settings and sizes, by the rows learned from."""
+    scores: dict[str, dict[str, Score]]
+    """By the rows learned from, and by the part of the fold: `train`, `val` or `test`."""
+    seconds: dict[str, float]
+    """CPU seconds to learn, choices included, by the rows learned from."""
+    row_seconds: float
+    """CPU seconds to predict a row."""
+
+    @property
+    def learned_from(self) -> str:
+        """The most rows that the method can learn from."""
+        return BOTH if BOTH in self.scores else TRAIN
 
 
 def curve(strata: Reliability) -> dict[str, list[float]]:
-    """The bins of a reliability curve, read from JSON."""
+    """The bins of a reliability curve, for JSON."""
     return {
         "count": strata.count.tolist(),
         "belief": strata.belief.tolist(),
@@ -46,23 +67,29 @@ class Store:
         """The file of a result."""
         return self.folder / f"{dataset}-{fold}-{method}.json"
 
-    def load(self, dataset: str, fold: int, method: str, settings: dict[str, Any] | None = None) -> Result | None:
-        """A stored result; `None` if it was measured with other settings."""
+    def load(self, dataset: str, fold: int, method: str, key: dict[str, Any] | None = None) -> Result | None:
+        """A stored result; `None` if it was measured with another key."""
+        kept = read_json(self.path(dataset, fold, method))
         try:
-            kept = json.loads(self.path(dataset, fold, method).read_text(encoding="utf-8"))
-        except (FileNotFoundError, json.JSONDecodeError):
+            result = Result(
+                **kept
+                | {
+                    "origin": Origin(**kept["origin"]),
+                    "scores": {
+                        rows: {part: Score(**score) for part, score in parts.items()}
+                        for rows, parts in kept["scores"].items()
+                    },
+                }
+            )
+        except (TypeError, KeyError):
             return None
-        try:
-            result = Result(**kept)
-        except TypeError:
-            return None
-        return result if settings is None or self.current(result, settings) else None
+        return result if key is None or self.current(result, key) else None
 
     @staticmethod
-    def current(result: Result, settings: dict[str, Any]) -> bool:
-        """Whether a result was measured with these settings."""
+    def current(result: Result, key: dict[str, Any]) -> bool:
+        """Whether a result was measured with this key."""
         # Converted through JSON, which turns tuples into lists.
-        return result.settings == json.loads(json.dumps(settings))
+        return result.key == json.loads(json.dumps(key))
 
     def places(self) -> list[tuple[str, int, str]]:
         """Dataset, fold and method of every stored result."""
@@ -70,9 +97,21 @@ class Store:
         return [(match[1], int(match[2]), match[3]) for match in found if match]
 
     def save(self, result: Result) -> None:
-        """Store a result. A killed run leaves no incomplete file."""
-        path = self.path(result.dataset, result.fold, result.method)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(result), indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
+        """Store a result."""
+        write_json(self.path(result.dataset, result.fold, result.method), asdict(result))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The content of a file; empty if there is none that can be read."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a file. A killed run leaves no incomplete file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    partial.replace(path)

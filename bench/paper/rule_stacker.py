@@ -35,25 +35,35 @@ def pairs(beliefs: np.ndarray) -> list[np.ndarray]:
 
 
 class Stacker:
-    """A `prsl.RuleStacker` over plain matrices of P(label = 1)."""
+    """A `prsl.RuleStacker` over plain matrices of P(label = 1), where NaN is a missing belief or truth."""
 
-    def __init__(self, recipe: str, calibration: str, seed: int) -> None:
+    def __init__(self, seed: int, engine: str = "auto", **settings: Any) -> None:
         from prsl import RuleStacker
 
-        self.stacker: Any = RuleStacker(recipe=recipe, calibration=calibration, random_state=seed, n_jobs=1)
+        self.engine = engine
+        self.stacker: Any = RuleStacker(random_state=seed, n_jobs=1, **settings)
 
-    def fit(self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray]) -> str:
-        """Learn rules, and return their number. The default recipe learns from all rows, the paper's validates."""
-        val_beliefs, val_truths = validation
-        if self.stacker.recipe == "paper":
-            self.stacker.fit(pairs(beliefs), truths, validation=(pairs(val_beliefs), val_truths))
-        else:
-            self.stacker.fit(pairs(np.vstack([beliefs, val_beliefs])), np.vstack([truths, val_truths]))
-        return f"{len(self.stacker.learned_.model.rules)} rules"
+    def fit(
+        self, beliefs: np.ndarray, truths: np.ndarray, validation: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> dict[str, Any]:
+        """Learn rules, and return the size of the model."""
+        valid = None if validation is None else (pairs(validation[0]), validation[1])
+        model = self.stacker.fit(pairs(beliefs), truths, validation=valid).model_
+        return {"rules": len(model.rules), "combinations": len(model.typical)}
 
     def predict(self, beliefs: np.ndarray, truths: np.ndarray) -> Prediction:
-        """Marginals, joint mode and the log-likelihood of the true label sets."""
+        """Marginals, the most probable label set and the log-likelihood of the true label sets.
+
+        Loopy propagation gives no joint log-likelihood.
+        """
         table = pairs(beliefs)
+        if self.engine == "loopy":
+            marginals = np.column_stack([label[:, 1] for label in self._loopy(table, "marginals").marginals])
+            mode = self._loopy(table, "mpe").positions[:, 0, :]
+            return Prediction(marginals, (marginals > 0.5).astype(np.int8), mode, None)
         marginals = np.column_stack([label[:, 1] for label in self.stacker.predict_proba(table)])
         joint = np.asarray(self.stacker.joint_log_likelihood(table, truths))
-        return Prediction(marginals, self.stacker.predict(table), self.stacker.predict_mpe(table), joint)
+        return Prediction(marginals, (marginals > 0.5).astype(np.int8), self.stacker.predict_mpe(table), joint)
+
+    def _loopy(self, table: list[np.ndarray], query: str) -> Any:
+        return self.stacker.posterior(table, query, engine="loopy")

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from .datasets import DATASETS, Dataset, Fold, Folder
+from . import robustness
+from .datasets import DATASETS, Dataset, Fold, Folder, Part
 from .forests import forest_fold
 from .methods import METHODS, Method, Skipped
-from .metrics import reliability, score
-from .results import Result, Store, curve
+from .metrics import Prediction, reliability, score
+from .provenance import origin
+from .results import BOTH, TRAIN, Result, Score, Store, curve
 
 QUICK_FOLDS = 2
 QUICK_TREES = 25
@@ -32,6 +37,7 @@ class Plan:
     beliefs: str = "fixed"
     quick: bool = False
     fresh: bool = False
+    jobs: int = 1
 
     @property
     def store(self) -> Store:
@@ -45,12 +51,22 @@ class Plan:
         return self.out if variant == "fixed" else self.out / variant
 
 
+def key_of(method: Method, dataset: Dataset) -> dict[str, Any]:
+    """What a stored result depends on."""
+    return {"settings": method.settings(), "version": method.version(), "data": dataset.version}
+
+
 def kept(plan: Plan) -> list[Result]:
-    """All results on disk that were measured with the current settings."""
-    store = plan.store
-    settings = {key: method(quick=plan.quick).settings() for key, method in METHODS.items()}
+    """All results on disk that were measured with the current settings, versions and data."""
+    store, datasets = plan.store, {}
     found = (store.load(*place) for place in store.places() if place[2] in METHODS)
-    return [result for result in found if result and store.current(result, settings[result.method])]
+    results = []
+    for result in found:
+        if result is not None:
+            dataset = datasets.setdefault(result.dataset, Dataset(result.dataset, Folder(plan.data)))
+            if store.current(result, key_of(METHODS[result.method](quick=plan.quick), dataset)):
+                results.append(result)
+    return results
 
 
 def cpu_seconds() -> float:
@@ -59,25 +75,29 @@ def cpu_seconds() -> float:
     return time.process_time() + times.children_user + times.children_system
 
 
-def measure(method: Method, fold: Fold) -> Result:
-    """Fit, predict and score one method on one fold."""
+def measure(method: Method, fold: Fold, key: dict[str, Any]) -> Result:
+    """Fit, refit, predict and score one method on one fold."""
+    seconds, chosen, scores = {}, {}, {}
     start = cpu_seconds()
-    chosen = method.fit(fold)
-    fitted = cpu_seconds()
+    chosen[TRAIN] = method.fit(fold)
+    seconds[TRAIN] = cpu_seconds() - start
+    parts = {part: getattr(fold, part) for part in method.scored}
+    scores[TRAIN] = {name: scored(method.predict(part), part) for name, part in parts.items()}
+    if method.refits:
+        start = cpu_seconds()
+        chosen[BOTH] = method.refit(fold)
+        seconds[BOTH] = cpu_seconds() - start + (seconds[TRAIN] if method.chooses else 0.0)
+    start = cpu_seconds()
     prediction = method.predict(fold.test)
-    predicted = cpu_seconds()
-    return Result(
-        dataset=fold.dataset,
-        fold=fold.number,
-        method=method.key,
-        settings=method.settings(),
-        chosen=chosen,
-        metrics=score(prediction, fold.test.truths),
-        reliability=curve(reliability(prediction.marginals, fold.test.truths)),
-        rows=len(fold.test.rows),
-        fit_seconds=fitted - start,
-        predict_seconds=predicted - fitted,
-    )
+    row_seconds = (cpu_seconds() - start) / len(fold.test.rows)
+    if method.refits:
+        scores[BOTH] = {"test": scored(prediction, fold.test)}
+    return Result(fold.dataset, fold.number, method.key, key, origin(), chosen, scores, seconds, row_seconds)
+
+
+def scored(prediction: Prediction, part: Part) -> Score:
+    """The scores of a prediction."""
+    return Score(score(prediction, part.truths), curve(reliability(prediction.marginals, part.truths)))
 
 
 class Source:
@@ -117,29 +137,92 @@ class Source:
 def run(plan: Plan, console: Console) -> list[Result]:
     """Run everything that has no result on disk, and return the results of the whole plan."""
     sources = {name: Source(plan, name) for name in plan.datasets}
-    tasks = [(source, key, number) for source in sources.values() for key in plan.methods for number in source.numbers]
-    store, results, skipped = plan.store, [], {}
+    tasks = [(name, key, number) for name, source in sources.items() for key in plan.methods for number in source.numbers]
     if plan.fresh:
         # All are removed at once, so that a stopped run with `--fresh` can continue without it.
-        for source, key, number in tasks:
-            store.path(source.dataset.name, number, key).unlink(missing_ok=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task("benchmark", total=len(tasks))
-        for source, key, number in tasks:
-            method = METHODS[key](quick=plan.quick)
-            name = source.dataset.name
-            progress.update(bar, description=f"{name} fold {number} {method.title}")
-            result = store.load(name, number, key, method.settings())
-            if result is None and key not in skipped:
-                try:
-                    result = measure(method, source.fold(number, method.needs_features))
-                    store.save(result)
-                except (Skipped, ModuleNotFoundError) as reason:
-                    skipped[key] = reason
-                    progress.console.print(f"{method.title} is skipped: {reason}")
-            if result is not None:
+        for name, key, number in tasks:
+            plan.store.path(name, number, key).unlink(missing_ok=True)
+    return _in_order(plan, console, "benchmark", one, sources, tasks)
+
+
+def one(source: Source, key: str, number: int) -> Result | str:
+    """One result, from disk or measured now; the reason if the method is skipped."""
+    plan, method = source.plan, METHODS[key](quick=source.plan.quick)
+    wanted = key_of(method, source.dataset)
+    result = plan.store.load(source.dataset.name, number, key, wanted)
+    if result is None:
+        try:
+            result = measure(method, source.fold(number, method.needs_features), wanted)
+        except (Skipped, ModuleNotFoundError) as reason:
+            return f"{method.title} is skipped: {reason}"
+        plan.store.save(result)
+    return result
+
+
+def run_robustness(plan: Plan, console: Console) -> list[robustness.Curve]:
+    """Run the curves of robustness that are not on disk, and return all of them."""
+    if "prsl" not in plan.methods:
+        return []
+    sources = {name: Source(plan, name) for name in plan.datasets}
+    tasks = [
+        (name, kind, number)
+        for name, source in sources.items()
+        for kind in robustness.KINDS
+        for number in robustness.folds_of(source.dataset, plan.quick)
+        if plan.folds is None or number in plan.folds
+    ]
+    return _in_order(plan, console, "robustness", one_curve, sources, tasks)
+
+
+def one_curve(source: Source, kind: str, number: int) -> robustness.Curve | str:
+    """One curve, from disk or measured now."""
+    plan, dataset = source.plan, source.dataset
+    stored = None if plan.fresh else robustness.load(plan.folder, dataset, number, kind, plan.quick)
+    if stored is not None:
+        return stored
+    try:
+        return robustness.measure(plan.folder, dataset, source.fold(number, False), kind, plan.quick)
+    except ModuleNotFoundError as reason:
+        return f"robustness is skipped: {reason}"
+
+
+Task = tuple[str, str, int]
+"""A dataset, a method or a kind of robustness, and a fold."""
+
+
+def _in_order(
+    plan: Plan,
+    console: Console,
+    title: str,
+    work: Callable[[Source, str, int], Any],
+    sources: dict[str, Source],
+    tasks: list[Task],
+) -> list[Any]:
+    """The results of all tasks, in their order, from `plan.jobs` processes."""
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    results, told = [], set()
+    with Progress(*columns, console=console) as progress, ProcessPoolExecutor(plan.jobs) as pool:
+        bar = progress.add_task(title, total=len(tasks))
+        if plan.jobs == 1:
+            found = (work(sources[name], what, number) for name, what, number in tasks)
+        else:
+            found = pool.map(work, *zip(*((sources[name], what, number) for name, what, number in tasks)))
+        for (name, what, number), result in zip(tasks, found):
+            progress.update(bar, advance=1, description=f"{name} fold {number} {what}")
+            if not isinstance(result, str):
                 results.append(result)
-            progress.advance(bar)
-        progress.update(bar, description="benchmark")
+            elif result not in told:
+                told.add(result)
+                progress.console.print(result)
     return results
+
+
+def kept_curves(plan: Plan, datasets: list[Dataset]) -> list[robustness.Curve]:
+    """All curves of robustness on disk that are current."""
+    found = [
+        robustness.load(plan.folder, dataset, number, kind, plan.quick)
+        for dataset in datasets
+        for number in robustness.folds_of(dataset, plan.quick)
+        for kind in robustness.KINDS
+    ]
+    return [curve for curve in found if curve is not None]

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from .metrics import METRICS
-from .results import Result
+from .results import Result, Score
 
 
 @dataclass(frozen=True)
@@ -29,35 +29,50 @@ class Difference:
 
 
 class Scores:
-    """Results by dataset, method and fold."""
+    """Results by dataset, method and fold: scores on test rows of models that learned from as many rows as they can.
 
-    def __init__(self, results: Iterable[Result]) -> None:
+    With `learned_from`, only models that learned from these rows count.
+    """
+
+    def __init__(self, results: Iterable[Result], learned_from: str | None = None) -> None:
         self.results: dict[tuple[str, str], dict[int, Result]] = {}
+        self.learned_from = learned_from
         for result in results:
-            self.results.setdefault((result.dataset, result.method), {})[result.fold] = result
+            if learned_from is None or learned_from in result.scores:
+                self.results.setdefault((result.dataset, result.method), {})[result.fold] = result
 
     def folds(self, dataset: str, method: str) -> dict[int, Result]:
         """The results of a method on a dataset by fold."""
         return self.results.get((dataset, method), {})
 
-    def values(self, dataset: str, method: str, metric: str) -> dict[int, float]:
-        """A metric by fold."""
-        return {fold: result.metrics[metric] for fold, result in self.folds(dataset, method).items()}
+    def score(self, result: Result, part: str = "test") -> Score:
+        """The scores of a result on a part of its fold."""
+        return result.scores[self.learned_from or result.learned_from][part]
 
-    def mean(self, dataset: str, method: str, metric: str) -> float | None:
+    def values(self, dataset: str, method: str, metric: str, part: str = "test") -> dict[int, float]:
+        """A metric by fold, without folds that do not have it."""
+        found = {fold: self.score(result, part).metrics for fold, result in self.folds(dataset, method).items()}
+        return {fold: metrics[metric] for fold, metrics in found.items() if metric in metrics}
+
+    def reliability(self, dataset: str, method: str) -> dict[int, dict[str, list[float]]]:
+        """The reliability curves by fold."""
+        return {fold: self.score(result).reliability for fold, result in self.folds(dataset, method).items()}
+
+    def mean(self, dataset: str, method: str, metric: str, part: str = "test") -> float | None:
         """A metric's mean over folds."""
-        values = list(self.values(dataset, method, metric).values())
+        values = list(self.values(dataset, method, metric, part).values())
         return float(np.mean(values)) if values else None
 
-    def sd(self, dataset: str, method: str, metric: str) -> float:
+    def sd(self, dataset: str, method: str, metric: str, part: str = "test") -> float:
         """A metric's standard deviation between folds."""
-        values = list(self.values(dataset, method, metric).values())
+        values = list(self.values(dataset, method, metric, part).values())
         return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
     def best(self, dataset: str, methods: Iterable[str], metric: str) -> str | None:
         """The method with the best mean, among those with as many folds as any."""
-        most = max((len(self.folds(dataset, method)) for method in methods), default=0)
-        complete = [method for method in methods if most and len(self.folds(dataset, method)) == most]
+        counts = {method: len(self.values(dataset, method, metric)) for method in methods}
+        most = max(counts.values(), default=0)
+        complete = [method for method, count in counts.items() if most and count == most]
         sign = 1.0 if METRICS[metric][1] else -1.0
         return max(complete, key=lambda method: sign * (self.mean(dataset, method, metric) or 0.0), default=None)
 

@@ -3,6 +3,7 @@
 
 pub mod boxplot;
 pub mod document;
+pub mod publish;
 pub mod statistics;
 pub mod study;
 

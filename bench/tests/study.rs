@@ -1,10 +1,11 @@
 //! A short simulation study: the paper's numbers, and a report with all its parts.
 
+use std::path::Path;
 use std::time::Duration;
 
 use prsl_bench::document::{to_html, to_markdown};
 use prsl_bench::study::headline::headlines;
-use prsl_bench::study::report::report;
+use prsl_bench::study::report::{report, table_names};
 use prsl_bench::study::{Draw, Measure, Measured, Method, golden_cases, own_cases, run};
 
 const TINY: Draw = Draw { replications: 2, rows: 5, seed: 1 };
@@ -70,4 +71,14 @@ fn large_models_are_measured_without_exact_marginals() {
     let is_exact = |measure: &Measure| matches!(measure, Measure::Correlation(_) | Measure::WorstError(_));
     assert!(!values.keys().any(is_exact));
     assert_eq!(values[&Measure::Proven], 1.0);
+}
+
+#[test]
+fn every_table_has_a_place_in_the_documentation() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let pages: String =
+        ["study.md", "paper.md"].map(|page| std::fs::read_to_string(docs.join(page)).unwrap()).concat();
+    for name in table_names() {
+        assert!(pages.contains(&format!("<!-- table: {name} -->\n")), "no place for `{name}`");
+    }
 }

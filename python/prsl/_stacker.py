@@ -30,6 +30,8 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
 
     NaN is a missing belief. `y` has a column for each label, with NaN or `None` if the truth is unknown.
 
+    The settings correspond to options of `prsl learn`; docs/python.md has the table.
+
     Parameters
     ----------
     labels : list of str, optional
@@ -93,8 +95,6 @@ class RuleStacker(StackerAnswers, StackerLearning, ClassifierMixin, BaseEstimato
     verbose : int
         Whether progress is shown, on standard error or in the output of a notebook's cell. The logger "prsl" also
         reports it, at the level DEBUG.
-
-    See docs/python.md for the option of `prsl learn` that each setting corresponds to.
 
     Attributes
     ----------

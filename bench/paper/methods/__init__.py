@@ -7,9 +7,10 @@ from .boomer import Boomer, BoomerStacked
 from .chain import Chain
 from .linear import Mlwse, Ridge
 from .network import Network
+from .powerset import LabelPowerset
 from .prior import LabelSetPrior
 from .relevance import BinaryRelevance, Isotonic, Platt
-from .stacking import Prsl, PrslPaper
+from .stacking import Prsl, PrslPaper, PrslPaperLoopy, PrslPaperLoopyPlatt, PrslPaperPlatt
 
 METHODS: dict[str, type[Method]] = {
     method.key: method
@@ -21,10 +22,14 @@ METHODS: dict[str, type[Method]] = {
         Mlwse,
         Ridge,
         Chain,
+        LabelPowerset,
         LabelSetPrior,
         Boomer,
         BoomerStacked,
         PrslPaper,
+        PrslPaperPlatt,
+        PrslPaperLoopy,
+        PrslPaperLoopyPlatt,
         Prsl,
     )
 }

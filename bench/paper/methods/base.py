@@ -10,6 +10,7 @@ import numpy as np
 
 from ..datasets import Fold, Part
 from ..metrics import Prediction, row_log_likelihood
+from ..provenance import method_version
 
 Candidate = TypeVar("Candidate")
 
@@ -19,7 +20,7 @@ class Skipped(Exception):
 
 
 class Method(ABC):
-    """Fits to a fold's training rows, selects on its validation rows, and predicts its test rows."""
+    """Fits to a fold's training rows, chooses on its validation rows, and predicts its test rows."""
 
     key: ClassVar[str]
     """The name on the command line."""
@@ -28,6 +29,14 @@ class Method(ABC):
     needs_features: ClassVar[bool] = False
     paper_row: ClassVar[str | None] = None
     """The row of the paper's table to print beside this one."""
+    refits: ClassVar[bool] = True
+    """Whether the method can learn from training and validation rows."""
+    chooses: ClassVar[bool] = True
+    """Whether it needs validation rows first. If not, the time to refit does not include that of the first fit."""
+    scored: ClassVar[tuple[str, ...]] = ("test",)
+    """The parts of a fold that are scored after learning from training rows alone."""
+    in_tables: ClassVar[bool] = True
+    """Whether the method is a row of the tables of results."""
 
     def __init__(self, seed: int = 0, quick: bool = False) -> None:
         self.seed = seed
@@ -37,9 +46,17 @@ class Method(ABC):
     def settings(self) -> dict[str, Any]:
         """The settings that a cached result depends on."""
 
+    def version(self) -> str:
+        """The version of the code that a cached result depends on."""
+        return method_version(type(self).__module__.rsplit(".", 1)[-1])
+
     @abstractmethod
     def fit(self, fold: Fold) -> dict[str, Any]:
-        """Fit to training rows, and return the settings selected on validation rows."""
+        """Fit to training rows, and return what was chosen on validation rows."""
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        """Fit to training and validation rows, with the choices of `fit`."""
+        raise NotImplementedError(f"{self.key} does not refit")
 
     @abstractmethod
     def predict(self, part: Part) -> Prediction:
@@ -52,5 +69,5 @@ def best(candidates: Iterable[Candidate], value: Callable[[Candidate], float]) -
 
 
 def mean_log_likelihood(marginals: np.ndarray, truths: np.ndarray) -> float:
-    """The selection criterion on validation rows for methods with independent labels."""
+    """The criterion of choices on validation rows, for methods with independent labels."""
     return float(row_log_likelihood(marginals, truths).mean())

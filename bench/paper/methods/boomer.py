@@ -23,14 +23,19 @@ WORKER = Path(__file__).parent.parent / "boomer_worker.py"
 
 
 class Boomer(Method):
-    """Boosted rules on the features, with BOOMER's defaults. The number of rules is selected on validation rows."""
+    """Boosted rules on the features, label-wise loss. Shrinkage, L2 weight and number of rules are chosen on validation rows."""
 
     key, title, paper_row, needs_features = "boomer", "BOOMER", "BOOMER", True
     loss = "logistic-decomposable"
     smallest = 1e-6
 
     def settings(self) -> dict[str, Any]:
-        return {"loss": self.loss, "rules": self.rules}
+        return {"loss": self.loss, "rules": self.rules, "grid": self.grid}
+
+    @property
+    def grid(self) -> list[tuple[float, float]]:
+        """The candidate pairs of shrinkage and L2 weight. BOOMER's defaults are 0.3 and 1."""
+        return [(0.3, 1.0)] if self.quick else [(0.3, 1.0), (0.1, 1.0), (0.5, 1.0), (0.3, 16.0), (0.1, 16.0), (0.5, 16.0)]
 
     @property
     def rules(self) -> list[int]:
@@ -60,19 +65,28 @@ class Boomer(Method):
                 raise RuntimeError(f"BOOMER failed: {done.stderr.strip()[-500:]}")
             with np.load(answer) as answers:
                 self.answers = {name: answers[name] for name in answers.files}
-        self.rows = fold.test.rows
-        return {"rules": int(self.answers["rules"])}
+        self.rows, self.name = fold.test.rows, "train"
+        return self._chosen()
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        """Switch to the answers of the model that the worker has refitted."""
+        self.name = "both"
+        return self._chosen()
+
+    def _chosen(self) -> dict[str, Any]:
+        shrinkage, l2 = float(self.answers["shrinkage"]), float(self.answers["l2"])
+        return {"shrinkage": shrinkage, "l2": l2, "rules": int(self.answers["rules"])}
 
     def predict(self, part: Part) -> Prediction:
         if not np.array_equal(part.rows, self.rows):
             raise ValueError("BOOMER answers about the test rows of its fold only")
-        marginals = smooth(self.answers["marginals"], self.smallest)
-        labels = self.answers["labels"].astype(np.int8)
+        marginals = smooth(self.answers[f"{self.name}_marginals"], self.smallest)
+        labels = self.answers[f"{self.name}_labels"].astype(np.int8)
         return Prediction(marginals, labels, labels, row_log_likelihood(marginals, part.truths))
 
 
 class BoomerStacked(Boomer):
-    """BOOMER on the beliefs and with the joint loss, as in the paper."""
+    """BOOMER on the beliefs with the joint loss, as in the paper. The same three hyperparameters are chosen on validation rows."""
 
     key, title, needs_features = "boomer-stacked", "BOOMER on beliefs", False
     loss = "logistic-non-decomposable"

@@ -31,19 +31,27 @@ class Chain(Method):
         return 10 if self.quick else 100
 
     def fit(self, fold: Fold) -> dict[str, Any]:
-        train, val = fold.train, fold.val
-        setting = setting_of(fold.dataset, self.trees)
-        self.smallest = 1.0 / (len(train.rows) + 2.0)
-        self.links: list[Grown] = []
-        for label, truth in enumerate(train.truths.T):
-            self.links.append(Grown(_known(train, train.truths[:, :label]), truth, setting, self.seed + label))
-        out_of_bag = np.column_stack([link.out_of_bag for link in self.links])
-        self.scaling = PlattScaling(1.0).fit(out_of_bag, train.truths)
+        val = fold.val
+        self._grow(fold.dataset, fold.train)
         values = {}
         for self.scaled in (False, True):
             values[self.scaled] = float(row_log_likelihood(self._followed(val), val.truths).mean())
         self.scaled = values[True] > values[False]
         return {"scaled": self.scaled}
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        self._grow(fold.dataset, fold.both)
+        return {"scaled": self.scaled}
+
+    def _grow(self, dataset: str, part: Part) -> None:
+        """Fit the forests, and Platt scaling on their out-of-bag beliefs."""
+        setting = setting_of(dataset, self.trees)
+        self.smallest = 1.0 / (len(part.rows) + 2.0)
+        self.links: list[Grown] = []
+        for label, truth in enumerate(part.truths.T):
+            self.links.append(Grown(_known(part, part.truths[:, :label]), truth, setting, self.seed + label))
+        out_of_bag = np.column_stack([link.out_of_bag for link in self.links])
+        self.scaling = PlattScaling(1.0).fit(out_of_bag, part.truths)
 
     def _link(self, label: int, part: Part, before: np.ndarray) -> np.ndarray:
         """Beliefs in a label, given the labels before it."""

@@ -45,7 +45,12 @@ class Ridge(Method):
         models = {strength: ridge(train.beliefs, train.truths, strength) for strength in self.strengths}
         strength = best(models, lambda s: mean_log_likelihood(models[s].apply(val.beliefs), val.truths))
         self.model = models[strength]
+        self.strength = strength
         return {"strength": strength}
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        self.model = ridge(fold.both.beliefs, fold.both.truths, self.strength)
+        return {"strength": self.strength}
 
     def predict(self, part: Part) -> Prediction:
         return independent(self.model.apply(part.beliefs), part.truths)
@@ -126,8 +131,14 @@ class Mlwse(Method):
                 models[sparsity, correlation] = model
                 start = model.weights
         chosen = best(models, lambda pair: mean_log_likelihood(models[pair].apply(val.beliefs), val.truths))
-        self.model = models[chosen]
+        self.model, self.chosen = models[chosen], chosen
         return {"sparsity": chosen[0], "correlation": chosen[1]}
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        sparsity, correlation = self.chosen
+        both, start = fold.both, self.model.weights
+        self.model = mlwse(both.beliefs, both.truths, sparsity, correlation, self.steps, start)
+        return {"sparsity": sparsity, "correlation": correlation}
 
     def predict(self, part: Part) -> Prediction:
         return independent(self.model.apply(part.beliefs), part.truths)

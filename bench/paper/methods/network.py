@@ -35,19 +35,10 @@ class Network(Method):
 
     def fit(self, fold: Fold) -> dict[str, Any]:
         train, val = fold.train, fold.val
-        labels = train.truths.shape[1]
-        self.network = MLPClassifier(
-            hidden_layer_sizes=(2 * labels, 2 * labels),
-            alpha=0.0,
-            batch_size=min(self.batch, len(train.rows)),
-            learning_rate_init=self.step,
-            random_state=self.seed,
-        )
+        self.network = self._new(train)
         best_value, best_epoch, best_weights = -np.inf, 0, None
         for epoch in range(1, self.epochs + 1):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.network.partial_fit(train.beliefs, train.truths, classes=np.arange(labels))
+            self._epoch(train)
             value = mean_log_likelihood(self._marginals(val), val.truths)
             if value > best_value:
                 best_value, best_epoch = value, epoch
@@ -58,7 +49,31 @@ class Network(Method):
             raise ValueError("the neural network found no finite log-likelihood on the validation rows")
         layers = len(self.network.coefs_)
         self.network.coefs_, self.network.intercepts_ = best_weights[:layers], best_weights[layers:]
+        self.best_epoch = best_epoch
         return {"epochs": best_epoch}
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        """Train a new network for the chosen number of epochs."""
+        both = fold.both
+        self.network = self._new(both)
+        for _ in range(self.best_epoch):
+            self._epoch(both)
+        return {"epochs": self.best_epoch}
+
+    def _new(self, part: Part) -> MLPClassifier:
+        units = 2 * part.truths.shape[1]
+        return MLPClassifier(
+            hidden_layer_sizes=(units, units),
+            alpha=0.0,
+            batch_size=min(self.batch, len(part.rows)),
+            learning_rate_init=self.step,
+            random_state=self.seed,
+        )
+
+    def _epoch(self, part: Part) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.network.partial_fit(part.beliefs, part.truths, classes=np.arange(part.truths.shape[1]))
 
     def _marginals(self, part: Part) -> np.ndarray:
         return smooth(self.network.predict_proba(part.beliefs), self.smallest)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from ..calibrate import smooth
+from ..calibrate import PlattScaling, smooth
 from ..datasets import Fold, Part
 from ..metrics import Prediction, row_log_likelihood
 from .base import Method
@@ -32,12 +33,9 @@ class LabelSetPrior(Method):
         return {"powers": self.powers, "discounts": self.discounts, "mixtures": self.mixtures}
 
     def fit(self, fold: Fold) -> dict[str, Any]:
-        sets, counts = np.unique(fold.train.truths, axis=0, return_counts=True)
-        self.sets, self.log_frequency = sets.astype(float), np.log(counts / counts.sum())
-        frequency = (fold.train.truths.sum(axis=0) + 0.5) / (len(fold.train.rows) + 1.0)
-        self.log_marginal = self.sets @ np.log(frequency) + (1.0 - self.sets) @ np.log1p(-frequency)
+        self._count(fold.train)
         platt = fit_platt(fold)
-        maps = {"smoothed": smooth, "platt": lambda beliefs: smooth(platt.apply(beliefs), 1e-6)}
+        maps = {"smoothed": smooth, "platt": _clipped(platt)}
         positions = self._positions(fold.val.truths)
         best_value = -np.inf
         chosen: dict[str, Any] = {}
@@ -54,7 +52,22 @@ class LabelSetPrior(Method):
                         chosen = {"beliefs": name, "power": power, "discount": discount, "mixture": mixture}
         self.calibrate = maps[chosen["beliefs"]]
         self.power, self.discount, self.mixture = chosen["power"], chosen["discount"], chosen["mixture"]
-        return chosen
+        self.chosen = chosen | {"ridge": platt.ridge}
+        return self.chosen
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        both = fold.both
+        self._count(both)
+        if self.chosen["beliefs"] == "platt":
+            self.calibrate = _clipped(PlattScaling(self.chosen["ridge"]).fit(both.beliefs, both.truths))
+        return self.chosen
+
+    def _count(self, part: Part) -> None:
+        """The frequencies of label sets and of labels."""
+        sets, counts = np.unique(part.truths, axis=0, return_counts=True)
+        self.sets, self.log_frequency = sets.astype(float), np.log(counts / counts.sum())
+        frequency = (part.truths.sum(axis=0) + 0.5) / (len(part.rows) + 1.0)
+        self.log_marginal = self.sets @ np.log(frequency) + (1.0 - self.sets) @ np.log1p(-frequency)
 
     def _positions(self, truths: np.ndarray) -> np.ndarray:
         """The index of each row's true set among the training sets, -1 if it is not among them."""
@@ -83,6 +96,10 @@ class LabelSetPrior(Method):
         mode = np.where((values.max(axis=1) >= own_value)[:, None], winner, own).astype(np.int8)
         joint = _mix(_pick(seen, self._positions(part.truths)), row_log_likelihood(beliefs, part.truths), self.mixture)
         return Prediction(np.clip(marginals, 0.0, 1.0), (marginals > 0.5).astype(np.int8), mode, joint)
+
+
+def _clipped(platt: PlattScaling) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda beliefs: smooth(platt.apply(beliefs), 1e-6)
 
 
 def _pick(seen: np.ndarray, positions: np.ndarray) -> np.ndarray:

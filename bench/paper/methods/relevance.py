@@ -15,7 +15,7 @@ RIDGES = (0.01, 0.1, 1.0, 10.0)
 class BinaryRelevance(Method):
     """The beliefs themselves."""
 
-    key, title, paper_row = "br", "BR", "BR"
+    key, title, paper_row, refits = "br", "BR", "BR", False
 
     def settings(self) -> dict[str, Any]:
         return {}
@@ -45,6 +45,10 @@ class Platt(Method):
         self.scaling = fit_platt(fold)
         return {"ridge": self.scaling.ridge}
 
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        self.scaling = PlattScaling(self.scaling.ridge).fit(fold.both.beliefs, fold.both.truths)
+        return {"ridge": self.scaling.ridge}
+
     def predict(self, part: Part) -> Prediction:
         return independent(self.scaling.apply(part.beliefs), part.truths)
 
@@ -52,13 +56,17 @@ class Platt(Method):
 class Isotonic(Method):
     """Isotonic calibration of every label."""
 
-    key, title = "isotonic", "BR + isotonic"
+    key, title, chooses = "isotonic", "BR + isotonic", False
 
     def settings(self) -> dict[str, Any]:
         return {}
 
     def fit(self, fold: Fold) -> dict[str, Any]:
         self.scaling = IsotonicScaling().fit(fold.train.beliefs, fold.train.truths)
+        return {}
+
+    def refit(self, fold: Fold) -> dict[str, Any]:
+        self.scaling = IsotonicScaling().fit(fold.both.beliefs, fold.both.truths)
         return {}
 
     def predict(self, part: Part) -> Prediction:

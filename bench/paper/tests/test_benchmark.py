@@ -13,9 +13,10 @@ from rich.console import Console
 from bench.paper import __main__ as command
 from bench.paper.datasets import DATASETS, DataAbsent, Dataset, Folder, permuted_splits
 from bench.paper.methods import METHODS
-from bench.paper.printed import PRINTED
+from bench.paper.printed import PRINTED, PRINTED_PARTS
 from bench.paper.report import build
-from bench.paper.results import Result, Store
+from bench.paper.provenance import Origin
+from bench.paper.results import BOTH, TRAIN, Result, Score, Store
 from bench.paper.run import Plan, kept, run
 from bench.paper.summary import Scores, ranks
 
@@ -38,7 +39,9 @@ def result(dataset: str, fold: int, method: str, value: float) -> Result:
         ["joint_accuracy", "mean_joint", "median_joint", "mean_labelwise", "median_labelwise"], value
     ) | {"hamming_loss": 1.0 - value, "calibration_error": 0.1}
     curve = {"count": [2, 0, 2], "belief": [0.2, 0.0, 1.8], "positive": [0, 0, 2]}
-    return Result(dataset, fold, method, {}, {}, metrics, curve, 4, 1.0, 0.1)
+    scores = {rows: {"test": Score(metrics, curve)} for rows in (TRAIN, BOTH)}
+    made = Origin("abc1234", "a machine, 2 cores", "2026-01-01")
+    return Result(dataset, fold, method, {}, made, {TRAIN: {}, BOTH: {}}, scores, {TRAIN: 1.0, BOTH: 2.0}, 0.1)
 
 
 def test_every_row_is_tested_once_and_never_learned_from_in_its_fold():
@@ -51,7 +54,10 @@ def test_every_row_is_tested_once_and_never_learned_from_in_its_fold():
 def test_methods_on_fixed_beliefs(data_folder: Path, tmp_path: Path):
     results = run(plan_of(data_folder, tmp_path / "out"), quiet())
     assert len(results) == 2 * len(WITHOUT_FEATURES)
-    assert all(np.isfinite(list(result.metrics.values())).all() for result in results)
+    for result in results:
+        assert list(result.scores) == ([TRAIN] if result.method == "br" else [TRAIN, BOTH])
+        for parts in result.scores.values():
+            assert all(np.isfinite(list(score.metrics.values())).all() for score in parts.values())
     accuracy = {key: Scores(results).mean("toy", key, "joint_accuracy") for key in WITHOUT_FEATURES}
     assert accuracy["prior"] > accuracy["br"]
 
@@ -66,20 +72,27 @@ def test_a_stopped_run_continues(data_folder: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(METHODS["ridge"], "fit", lambda self, fold: measured.append(fold.number) or fit(self, fold))
     second = run(plan, quiet())
     assert measured == [2]
-    assert [r.metrics for r in second] == [r.metrics for r in first]
+    assert [r.scores for r in second] == [r.scores for r in first]
     run(replace(plan, fresh=True, methods=["ridge"], folds=[1]), quiet())
     assert measured == [2, 1]
 
 
-def test_results_of_other_settings_are_measured_again(data_folder: Path, tmp_path: Path):
+@pytest.mark.parametrize("part", ["settings", "version", "data"])
+def test_results_of_other_settings_versions_or_data_are_measured_again(data_folder: Path, tmp_path: Path, part: str):
     plan = plan_of(data_folder, tmp_path / "out", methods=["ridge"], folds=[1])
     run(plan, quiet())
     path = plan.store.path("toy", 1, "ridge")
     old = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps(old | {"settings": {"strengths": [1.0]}}), encoding="utf-8")
+    path.write_text(json.dumps(old | {"key": old["key"] | {part: "another"}}), encoding="utf-8")
     assert kept(plan) == []
     run(plan, quiet())
     assert len(kept(plan)) == 1
+
+
+def test_two_processes_give_the_results_of_one(data_folder: Path, tmp_path: Path):
+    plans = [plan_of(data_folder, tmp_path / str(jobs), methods=["br", "ridge"], jobs=jobs) for jobs in (1, 2)]
+    first, second = (run(plan, quiet()) for plan in plans)
+    assert [(r.method, r.fold, r.scores) for r in first] == [(r.method, r.fold, r.scores) for r in second]
 
 
 def test_names_of_datasets_and_methods_may_have_dashes(tmp_path: Path):
@@ -112,7 +125,7 @@ def test_the_command_writes_both_reports(data_folder: Path, tmp_path: Path, caps
     shown = capsys.readouterr().out
     assert "Joint accuracy" in shown
     markdown = (out / "fixed-quick" / "report.md").read_text(encoding="utf-8")
-    assert "Not complete: Ridge on toy (1 of 2 folds)." in markdown
+    assert "Not complete: Ridge (toy 1 of 2 folds)." in markdown
     assert "| Ridge |" in markdown and "| Label-set prior |" in markdown, "the report has all rows on disk"
     page = (out / "fixed-quick" / "report.html").read_text(encoding="utf-8")
     assert "<polyline" in page and "prefers-color-scheme: dark" in page
@@ -153,6 +166,11 @@ def test_printed_numbers_are_the_papers():
     assert PRINTED["median_joint", "NN", "birds"] == (-1.547, 0.409)
     assert PRINTED["median_labelwise", "MLWSE", "medical"] == (-1.125, 0.110)
     assert len(PRINTED) == 25 + 12 + 8 + 25
+    assert PRINTED_PARTS["median_joint", "val", "yeast"] == (-3.538, 0.177)
+    assert len(PRINTED_PARTS) == 3 * (5 + 3 + 2 + 5)
+    for (metric, row, dataset), pair in PRINTED.items():
+        if row == "pRSL":
+            assert PRINTED_PARTS[metric, "test", dataset] == pair, "the two tables of the paper agree"
     assert {dataset for _, _, dataset in PRINTED} == DATASETS.keys() - {"mediamill2k"}
 
 

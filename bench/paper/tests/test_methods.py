@@ -8,7 +8,9 @@ from bench.paper.calibrate import IsotonicScaling, PlattScaling
 from bench.paper.datasets import Fold, Part
 from bench.paper.methods.linear import Mlwse, Ridge, dissimilarity, mlwse, ridge
 from bench.paper.methods.network import Network
+from bench.paper.methods.powerset import LabelPowerset
 from bench.paper.methods.prior import LabelSetPrior
+from bench.paper.methods.relevance import Isotonic, Platt
 from bench.paper.metrics import score
 
 
@@ -71,16 +73,34 @@ def test_stacking_beats_its_beliefs_on_a_label_that_others_explain(toy: Fold, me
     assert score(stacked, toy.test.truths)["mean_joint"] > -2.5
 
 
-def test_label_set_prior_is_a_distribution(toy: Fold):
-    model = LabelSetPrior()
-    model.fit(toy)
-    part = Part(toy.test.rows[:5], toy.test.beliefs[:5], toy.test.truths[:5])
+@pytest.mark.parametrize("method", [LabelSetPrior, LabelPowerset])
+def test_methods_over_label_sets_are_distributions(method: type):
+    features, truths, beliefs = simulate(600)
+    parts = [Part(rows, beliefs[rows], truths[rows], features[rows]) for rows in np.array_split(np.arange(600), 3)]
+    fold = Fold("toy", 1, *parts)
+    model = method(quick=True)
+    model.fit(fold)
     sets = np.array([[i >> 2 & 1, i >> 1 & 1, i & 1] for i in range(8)])
-    table = np.array([model.predict(Part(part.rows, part.beliefs, np.tile(s, (5, 1)))).joint for s in sets])
-    prediction = model.predict(part)
-    np.testing.assert_allclose(np.exp(table).sum(axis=0), 1.0)
-    np.testing.assert_allclose(np.exp(table).T @ sets, prediction.marginals)
-    np.testing.assert_array_equal(sets[table.argmax(axis=0)], prediction.mode)
+
+    def few(labels: np.ndarray) -> Part:
+        return Part(fold.test.rows[:5], fold.test.beliefs[:5], labels, fold.test.features[:5])
+
+    for _ in ("train", "train+val"):
+        table = np.array([model.predict(few(np.tile(labels, (5, 1)))).joint for labels in sets])
+        prediction = model.predict(few(fold.test.truths[:5]))
+        np.testing.assert_allclose(np.exp(table).sum(axis=0), 1.0)
+        np.testing.assert_allclose(np.exp(table).T @ sets, prediction.marginals)
+        np.testing.assert_array_equal(sets[table.argmax(axis=0)], prediction.mode)
+        model.refit(fold)
+
+
+@pytest.mark.parametrize("method", [Platt, Isotonic, Ridge, Mlwse, LabelSetPrior, Network])
+def test_refitting_uses_the_validation_rows(toy: Fold, method: type):
+    model = method(quick=True)
+    chosen = model.fit(toy)
+    before = model.predict(toy.test).marginals
+    assert model.refit(toy) == chosen
+    assert np.abs(model.predict(toy.test).marginals - before).max() > 1e-6
 
 
 def test_platt_recovers_the_distortion():

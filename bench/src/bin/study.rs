@@ -10,9 +10,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use prsl_bench::document::{to_html, to_markdown};
+use prsl_bench::publish::{origin, publish};
 use prsl_bench::study::headline::headlines;
-use prsl_bench::study::report::report;
-use prsl_bench::study::{Draw, GOLDEN_SIZES, Measured, golden_cases, own_cases, run};
+use prsl_bench::study::report::{published, report};
+use prsl_bench::study::{Draw, GOLDEN_SIZES, Measured, Source, golden_cases, own_cases, run};
 
 /// Minimum duration of a measurement. Faster computations are repeated for that long.
 const FLOOR: Duration = Duration::from_millis(40);
@@ -38,6 +39,9 @@ struct Arguments {
     /// Seed of the simulated models.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Write the tables into `docs`. Quick studies, and those without the authors' models, are not published.
+    #[arg(long)]
+    publish: bool,
     /// The folder for the report.
     #[arg(long, default_value = "target/study")]
     out: PathBuf,
@@ -55,7 +59,15 @@ fn main() -> Result<()> {
     let measured = measure(&arguments, &sizes, draw)?;
     println!("{}", arguments.out.join("report.md").display());
     println!("{}", arguments.out.join("report.html").display());
-    check(&measured)
+    check(&measured)?;
+    // Without the authors' models there is no comparison with the paper.
+    if arguments.publish && !arguments.quick && measured.iter().any(|model| model.source == Source::Golden) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for page in publish(&root, &published(&measured, draw, &origin("make study")))? {
+            println!("{}", page.display());
+        }
+    }
+    Ok(())
 }
 
 fn measure(arguments: &Arguments, sizes: &[usize], draw: Draw) -> Result<Vec<Measured>> {

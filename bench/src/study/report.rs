@@ -4,6 +4,7 @@ use super::headline::{Figure, headlines};
 use super::{Draw, EXACT_UP_TO, Measure, Measured, Method, SLOW_TREE, Setting, Source, Task};
 use crate::boxplot::{BoxPlot, Group, Scale};
 use crate::document::Block;
+use crate::publish::Published;
 use crate::statistics::bootstrap;
 use crate::{Table, median, seconds};
 
@@ -33,6 +34,33 @@ pub fn report(measured: &[Measured], draw: Draw) -> Vec<Block> {
     }
     blocks.extend(method(measured, draw));
     blocks
+}
+
+/// The tables of a section, in the order of its blocks.
+const SECTION_TABLES: [&str; 4] = ["marginals", "assignments", "times", "assignment-times"];
+
+/// The names of all tables in the documentation.
+pub fn table_names() -> Vec<String> {
+    let of_sources = ["authors", "own"]
+        .iter()
+        .flat_map(|source| SECTION_TABLES.iter().map(move |table| format!("study-{source}-{table}")));
+    std::iter::once("study-paper".to_owned()).chain(of_sources).collect()
+}
+
+/// The tables for the documentation, each with the sentence about its origin.
+pub fn published(measured: &[Measured], draw: Draw, origin: &str) -> Vec<Published> {
+    let mut blocks = paper(measured);
+    for source in [Source::Golden, Source::Own] {
+        let models = measured.iter().filter(|model| model.source == source).collect();
+        blocks.extend(Section { models, seed: draw.seed }.blocks());
+    }
+    let tables = blocks.iter().filter_map(|block| match block {
+        Block::Table(caption, table) => {
+            Some(format!("{}. {origin}\n\n{table}", caption.trim_end_matches('.')))
+        }
+        _ => None,
+    });
+    table_names().into_iter().zip(tables).map(|(name, text)| Published { name, text }).collect()
 }
 
 fn introduction() -> Vec<Block> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use prsl::{Limits, Model};
 use prsl_data::{
     BeliefOptions, BeliefReader, CsvDialect, RowColumns, TableReader, TruthOptions, TruthReader,
@@ -14,7 +14,7 @@ use prsl_data::{
 
 use crate::memory::Memory;
 use crate::{
-    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, import, learn, output,
+    calibrate, check, compare, completions, demo, evaluate, explain, export, fmt, import, learn, lsp, output,
     plot, predict, schema, serve, simulate, style,
 };
 
@@ -59,6 +59,7 @@ enum Command {
     Demo(demo::Arguments),
     Simulate(simulate::Arguments),
     Serve(serve::Arguments),
+    Lsp(lsp::Arguments),
     Schema(schema::Arguments),
     Completions(completions::Arguments),
 }
@@ -81,6 +82,7 @@ impl Arguments {
             Command::Demo(arguments) => arguments.run(),
             Command::Simulate(arguments) => arguments.run(),
             Command::Serve(arguments) => arguments.run(),
+            Command::Lsp(arguments) => arguments.run(),
             Command::Schema(arguments) => arguments.run(),
             Command::Completions(arguments) => arguments.run(),
         }
@@ -127,6 +129,22 @@ pub struct TableOptions {
     /// The decimal sign of numbers in CSV files, `.` or `,` [default: .]
     #[arg(long, value_name = "CHARACTER", value_parser = character)]
     pub decimal: Option<char>,
+    /// What to do with a row that is not valid, for example with a cell that is no number or a belief that does not sum
+    /// to 1. A file that is damaged or cut off is always an error
+    #[arg(long, value_name = "WHAT", default_value = "error")]
+    pub on_bad_row: OnBadRow,
+}
+
+/// What to do with a row that is not valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum OnBadRow {
+    /// Stop with an error that names file and row
+    #[default]
+    Error,
+    /// Leave it out, and say how many there were
+    Skip,
+    /// `predict` only: answer it with the status `invalid`, and say why in the column `problem`
+    Mark,
 }
 
 impl TableOptions {
@@ -163,6 +181,7 @@ impl TableOptions {
             listed("--id", &self.id),
             character("--delimiter", self.delimiter),
             character("--decimal", self.decimal),
+            flag("--on-bad-row skip", self.on_bad_row != OnBadRow::Error),
         ]
         .concat()
     }
@@ -177,7 +196,17 @@ impl TableOptions {
     /// Opens a table as beliefs about a model.
     pub fn open_beliefs(&self, model: &Model, path: &Path) -> prsl_data::Result<BeliefReader> {
         let options = BeliefOptions { normalize: self.normalize, ignore_extra: self.ignore_extra };
-        BeliefReader::with_ids(model, self.open(path)?, options, &self.id)
+        let reader = BeliefReader::with_ids(model, self.open(path)?, options, &self.id)?;
+        Ok(if self.on_bad_row == OnBadRow::Error { reader } else { reader.with_bad_rows_apart() })
+    }
+
+    /// Rejects `--on-bad-row mark` for commands that do not list all rows.
+    pub fn check_bad_rows(&self, subcommand: &str) -> Result<()> {
+        if self.on_bad_row == OnBadRow::Mark {
+            let message = "`--on-bad-row mark` is for `prsl predict`; use `skip` or `error`";
+            return Err(usage(subcommand, ErrorKind::ArgumentConflict, message));
+        }
+        Ok(())
     }
 
     /// Opens a table as truths about a model, optionally with columns of weights and keys.
@@ -273,9 +302,11 @@ mod tests {
             id: text(&["image"]),
             delimiter: Some(';'),
             decimal: Some(','),
+            on_bad_row: OnBadRow::Mark,
             ..TableOptions::default()
         };
-        let expected = " --normalize --missing 'NA,?' --id image --delimiter ';' --decimal ,";
+        let expected =
+            " --normalize --missing 'NA,?' --id image --delimiter ';' --decimal , --on-bad-row skip";
         assert_eq!(options.as_typed(), expected);
         assert_eq!(TableOptions::default().as_typed(), "");
     }

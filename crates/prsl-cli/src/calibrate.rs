@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use prsl::calibrate::{CalibrationData, CalibrationMethod, Calibrator};
 use prsl::learn::{Calibrated, Examples};
 use prsl::metrics::LabelScores;
-use prsl::{BeliefMatrix, Error, Label, LabelId, Model, Truth};
+use prsl::{Error, Label, LabelId, Model};
 use prsl_data::RowColumns;
 use unicode_width::UnicodeWidthStr;
 
@@ -115,17 +115,18 @@ impl Arguments {
     /// Fits, writes the model, and prints the scores.
     pub fn run(self) -> Result<ExitCode> {
         let files = [("MODEL", &self.model), ("BELIEFS", &self.beliefs), ("TRUTH", &self.truth)];
+        self.tables.check_bad_rows("calibrate")?;
         labeled::check("calibrate", files.map(|(name, path)| (name, path.as_path())))?;
         output::prepare(&self.output, &[&self.beliefs, &self.truth])?;
         let file = ModelFile::read(&self.model)?;
         let model = file.document.model();
         let labels = self.chosen(model)?;
-        let Rows { beliefs: rows, truths, .. } =
+        let Rows { examples, .. } =
             labeled::read_raw(model, [&self.beliefs, &self.truth], &self.tables, RowColumns::default())?;
         let spinner = Spinner::new("fitting calibrators");
-        let (calibrated, report) = match self.beside_rules(model, &labels, &rows, &truths, &spinner)? {
+        let (calibrated, report) = match self.beside_rules(model, &labels, &examples, &spinner)? {
             Some(fitted) => fitted,
-            None => self.fit_alone(model, &labels, &rows, &truths, &spinner)?,
+            None => self.fit_alone(model, &labels, &examples, &spinner)?,
         };
         spinner.finish();
         output::write(&text(&calibrated, &self.output), Some(&self.output))?;
@@ -137,15 +138,14 @@ impl Arguments {
         &self,
         model: &Model,
         labels: &[LabelId],
-        rows: &BeliefMatrix,
-        truths: &[Truth],
+        examples: &Examples,
         spinner: &Spinner,
     ) -> Result<(Model, String)> {
         let mut fits = Vec::new();
         for (n_done, &label) in labels.iter().enumerate() {
             let name = model.label(label).name();
             spinner.tell(format!("fitting label {} of {}: {name}", n_done + 1, labels.len()));
-            fits.extend(self.fit(model, label, rows, truths)?);
+            fits.extend(self.fit(model, label, examples)?);
         }
         Ok((with_calibrators(model, &fits)?, report(&fits, &self.output)?))
     }
@@ -155,8 +155,7 @@ impl Arguments {
         &self,
         model: &Model,
         labels: &[LabelId],
-        rows: &BeliefMatrix,
-        truths: &[Truth],
+        examples: &Examples,
         spinner: &Spinner,
     ) -> Result<Option<(Model, String)>> {
         if self.alone || model.rules().is_empty() {
@@ -172,13 +171,14 @@ impl Arguments {
             return Ok(None);
         }
         for &label in labels {
-            warn(model.label(label), &CalibrationData::of_label(rows, label, truths, None)?.counts());
+            let (beliefs, truths, _) = examples.of_label(label);
+            let n_categories = model.label(label).n_categories();
+            warn(model.label(label), &CalibrationData::new(n_categories, &beliefs, &truths, None)?.counts());
             self.method_for(model.label(label));
         }
         let limits = self.memory.limits();
         let n_rules = counted(model.rules().len() as u64, "rule");
         spinner.tell(format!("fitting all calibrators beside {n_rules}"));
-        let examples = Examples::new(rows.clone(), truths.to_vec())?;
         let fitted = match examples.calibrated_beside_rules(model, method, labels, limits) {
             Err(refused @ Error::TooCostly { .. }) => {
                 let why = format!("each label is fitted by itself, as if there were no rules: {refused}");
@@ -199,10 +199,11 @@ impl Arguments {
             );
         }
         spinner.tell("scoring the rows before and after".to_owned());
-        let raw = model.without_calibrators();
-        let before = Scorer::score(&raw, rows, truths, None, limits)?.label_scores();
-        let calibrated = rows.calibrated_by(&fitted.model)?;
-        let after = Scorer::score(&fitted.model, &calibrated, truths, None, limits)?.label_scores();
+        let score = |model: &Model| -> Result<Vec<LabelScores>> {
+            let read = |rows: &Examples| rows.to_beliefs().calibrated_by(model);
+            Ok(Scorer::score(model, examples, limits, read)?.label_scores())
+        };
+        let (before, after) = (score(&model.without_calibrators())?, score(&fitted.model)?);
         let report = report_beside_rules(&fitted, &[before, after], labels, &self.output);
         Ok(Some((fitted.model, report)))
     }
@@ -232,9 +233,10 @@ impl Arguments {
     }
 
     /// Fits one label; `None` without any row to fit it to.
-    fn fit(&self, model: &Model, id: LabelId, rows: &BeliefMatrix, truths: &[Truth]) -> Result<Option<Fit>> {
+    fn fit(&self, model: &Model, id: LabelId, examples: &Examples) -> Result<Option<Fit>> {
         let label = model.label(id);
-        let data = CalibrationData::of_label(rows, id, truths, None)?;
+        let (beliefs, truths, _) = examples.of_label(id);
+        let data = CalibrationData::new(label.n_categories(), &beliefs, &truths, None)?;
         warn(label, &data.counts());
         if data.n_rows() == 0 {
             return Ok(None);

@@ -84,6 +84,7 @@ impl Arguments {
                 "{name} cannot be `-`, because it is read once for each model; name a file"
             );
         }
+        self.tables.check_bad_rows("compare")?;
         labeled::check("compare", [("FIRST", self.first.as_path()), ("SECOND", &self.second)])?;
         let files = [ModelFile::read(&self.first)?, ModelFile::read(&self.second)?];
         let text = labeled::threads(self.threads)?.install(|| {
@@ -112,7 +113,7 @@ impl Arguments {
         scorer.tell_doubts(self.engine);
         let files = [self.beliefs.as_path(), &self.truth];
         let mut reader = labeled::open(model, &self.tables, files, self.weights.as_deref())?;
-        let mut ids = Ids { columns: reader.id_columns().to_vec(), values: Vec::new() };
+        let mut ids = Ids { columns: reader.id_columns().to_vec(), values: Vec::new(), skipped: Vec::new() };
         let (fewest, most) = chunk_rows(model, scorer.work());
         let mut wanted = fewest;
         while let Some((rows, truths)) = reader.next_chunk(wanted)? {
@@ -127,6 +128,8 @@ impl Arguments {
         }
         progress.finish();
         labeled::check_weights(&reader)?;
+        labeled::tell_skipped_by(&reader);
+        ids.skipped = reader.skipped().to_vec();
         Ok((scorer.evaluation, ids))
     }
 
@@ -149,6 +152,15 @@ impl Arguments {
 struct Ids {
     columns: Vec<ColumnSpec>,
     values: Vec<Vec<String>>,
+    /// The rows that were skipped, counted from 1.
+    skipped: Vec<u64>,
+}
+
+impl Ids {
+    /// The number of a row in the table, counted from 1.
+    fn number(&self, row: usize) -> u64 {
+        labeled::number(&self.skipped, row)
+    }
 }
 
 /// The scores of both models and their differences, for people.
@@ -186,7 +198,7 @@ fn rows(compared: &Comparison, n_rows: usize, ids: &Ids) -> String {
         vec![["row".to_owned()].into_iter().chain(names).chain(header).collect()];
     for row in compared.rows.iter().take(n_rows) {
         let [first, second] = row.log_likelihoods.map(|value| format!("{value:.3}"));
-        let mut line = vec![(row.row + 1).to_string()];
+        let mut line = vec![ids.number(row.row).to_string()];
         line.extend(ids.values[row.row].iter().cloned());
         line.extend([first, second, format!("{:+.3}", row.difference())]);
         lines.push(line);
@@ -213,7 +225,7 @@ struct Line {
 
 #[derive(Serialize)]
 struct Row {
-    row: usize,
+    row: u64,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     id: BTreeMap<String, String>,
     first: f64,
@@ -237,7 +249,7 @@ impl Object {
             let [first, second] = row.log_likelihoods;
             let names = ids.columns.iter().map(|column| column.name.clone());
             let id = names.zip(ids.values[row.row].iter().cloned()).collect();
-            Row { row: row.row + 1, id, first, second }
+            Row { row: ids.number(row.row), id, first, second }
         };
         Self {
             rows: compared.rows.len(),

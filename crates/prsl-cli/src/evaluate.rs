@@ -95,6 +95,7 @@ impl Arguments {
     pub fn run(self) -> Result<ExitCode> {
         let question = &self.question;
         let (model, beliefs) = (question.model.as_path(), question.beliefs());
+        question.tables.check_bad_rows("evaluate")?;
         labeled::check("evaluate", [("MODEL", model), ("BELIEFS", beliefs), ("TRUTH", &self.truth)])?;
         if let Some(folder) = &self.plots {
             let figures = FIGURES.map(|name| folder.join(name));

@@ -73,6 +73,7 @@ impl Arguments {
     /// Explains, and prints the explanation.
     pub fn run(self) -> Result<ExitCode> {
         self.question.check("explain")?;
+        self.question.tables.check_bad_rows("explain")?;
         let file = ModelFile::read(&self.question.model)?;
         let model = file.document.model();
         let (instance, ids) = match self.row {

@@ -4,12 +4,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use clap::error::ErrorKind;
-use prsl::{BeliefMatrix, Model, Truth};
+use prsl::Model;
+use prsl::learn::Examples;
 use prsl_data::{Key, LabeledReader, RowColumns};
 use rayon::ThreadPool;
 
-use crate::arguments::{TableOptions, usage};
-use crate::progress::Progress;
+use crate::arguments::{OnBadRow, TableOptions, usage};
+use crate::output;
+use crate::progress::{Progress, counted, grouped};
+use crate::style::{self, styled};
 
 /// Rejects more than one file from standard input.
 pub fn check<'a>(subcommand: &str, files: impl IntoIterator<Item = (&'a str, &'a Path)>) -> Result<()> {
@@ -29,9 +32,42 @@ pub fn open(
     [beliefs, truth]: [&Path; 2],
     weights: Option<&str>,
 ) -> Result<LabeledReader> {
+    open_with(model, tables, [beliefs, truth], RowColumns::new(weights, None))
+}
+
+/// The same, optionally with columns of weights and keys.
+fn open_with(
+    model: &Model,
+    tables: &TableOptions,
+    [beliefs, truth]: [&Path; 2],
+    columns: RowColumns<'_>,
+) -> Result<LabeledReader> {
     let beliefs = tables.open_beliefs(model, beliefs)?;
-    let truths = tables.open_truths(model, truth, RowColumns::new(weights, None))?;
-    Ok(LabeledReader::new(beliefs, truths))
+    let reader = LabeledReader::new(beliefs, tables.open_truths(model, truth, columns)?);
+    Ok(if tables.on_bad_row == OnBadRow::Error { reader } else { reader.skip_bad_rows() })
+}
+
+/// Notes how many rows were skipped because they are not valid.
+pub fn tell_skipped(n_skipped: u64, n_rows: u64, first_problem: Option<&str>) {
+    if n_skipped == 0 {
+        return;
+    }
+    let (skipped, were) = (grouped(n_skipped), if n_skipped == 1 { "was" } else { "were" });
+    let rows = counted(n_rows, "row");
+    let heading = styled(style::WARNING, format_args!("{skipped} of {rows} {were} skipped"));
+    let first = first_problem.map_or(String::new(), |problem| format!("; the first: {problem}"));
+    let are = if n_skipped == 1 { "it is" } else { "they are" };
+    output::complain_once(format!("{heading}, because {are} not valid{first}\n"));
+}
+
+/// The number in its table of a row that was not skipped, counted from 1.
+pub fn number(skipped: &[u64], row: usize) -> u64 {
+    skipped.iter().fold(row as u64 + 1, |number, &skipped| number + u64::from(skipped <= number))
+}
+
+/// The same for tables that were read together.
+pub fn tell_skipped_by(reader: &LabeledReader) {
+    tell_skipped(reader.skipped().len() as u64, reader.n_rows(), reader.first_problem());
 }
 
 /// Rejects weights that are all 0, as learning does.
@@ -53,10 +89,11 @@ pub fn weights_remark(column: Option<&str>) -> String {
 
 /// Rows with beliefs and their truths, and with weights and keys if there are such columns.
 pub struct Rows {
-    pub beliefs: BeliefMatrix,
-    pub truths: Vec<Truth>,
+    pub examples: Examples,
     pub weights: Option<Vec<f64>>,
     pub keys: Option<Vec<Key>>,
+    /// The rows that were skipped, counted from 1.
+    pub skipped: Vec<u64>,
 }
 
 /// All rows of both tables, with raw beliefs.
@@ -72,23 +109,22 @@ pub fn read_raw(
 /// The same with calibrated beliefs.
 pub fn read(
     model: &Model,
-    [beliefs, truth]: [&Path; 2],
+    files: [&Path; 2],
     options: &TableOptions,
     columns: RowColumns<'_>,
 ) -> Result<Rows> {
     const CHUNK: usize = 4096;
-    let beliefs = options.open_beliefs(model, beliefs)?;
-    let mut reader = LabeledReader::new(beliefs, options.open_truths(model, truth, columns)?);
-    let (mut rows, mut known) = (BeliefMatrix::new(model), Vec::new());
+    let mut reader = open_with(model, options, files, columns)?;
+    let mut examples = Examples::empty(model);
     let mut progress = Progress::new(true);
     while let Some((beliefs, truths)) = reader.next_chunk(CHUNK)? {
-        rows.append(&beliefs)?;
-        known.extend(truths);
-        progress.update(known.len() as u64, reader.progress());
+        examples.append(&Examples::new(beliefs, truths)?)?;
+        progress.update(examples.n_rows() as u64, reader.progress());
     }
     progress.finish();
+    tell_skipped_by(&reader);
     let (weights, keys) = (reader.weights().map(<[f64]>::to_vec), reader.keys().map(<[Key]>::to_vec));
-    Ok(Rows { beliefs: rows, truths: known, weights, keys })
+    Ok(Rows { examples, weights, keys, skipped: reader.skipped().to_vec() })
 }
 
 /// This number of threads; by default one per core.

@@ -203,6 +203,7 @@ impl Arguments {
     fn check_files(&self) -> Result<()> {
         let mut files = vec![("BELIEFS", self.beliefs.as_path()), ("TRUTH", self.truth.as_path())];
         files.extend(self.base.as_deref().map(|path| ("--base", path)));
+        self.tables.check_bad_rows("learn")?;
         labeled::check("learn", files)?;
         let rows =
             [Some(&self.beliefs), Some(&self.truth), self.valid_beliefs.as_ref(), self.valid_truth.as_ref()];

@@ -15,6 +15,7 @@ mod fmt;
 mod import;
 mod labeled;
 mod learn;
+mod lsp;
 mod memory;
 mod model;
 mod output;

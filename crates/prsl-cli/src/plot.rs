@@ -106,6 +106,7 @@ impl Arguments {
             Figure::Influence => (true, false),
             Figure::Reliability | Figure::Weights => (true, true),
         };
+        self.tables.check_bad_rows("plot")?;
         let what = self.what.to_possible_value().expect("all figures have names");
         let checks = [
             (needs_beliefs && self.beliefs.is_none(), "BELIEFS"),
@@ -134,13 +135,18 @@ fn influence(model: &Model, question: &Question) -> Result<String> {
     let mut beliefs = question.open_beliefs(model)?;
     let mut effects = Effects::compile(model, question.limits())?;
     let mut left = INFLUENCE_ROWS;
+    let (mut n_skipped, mut n_read, mut problem) = (0, 0, None);
     while let Some(rows) = beliefs.next_chunk(left.min(CHUNK))? {
         effects.add_influences(&rows)?;
         left -= rows.n_rows();
+        let first_problem = beliefs.bad_rows().first().map(|bad| bad.error().to_string());
+        problem = problem.or(first_problem);
+        (n_skipped, n_read) = (n_skipped + beliefs.bad_rows().len() as u64, n_read + beliefs.n_read() as u64);
         if left == 0 {
             break;
         }
     }
+    labeled::tell_skipped(n_skipped, n_read, problem.as_deref());
     Ok(effects.influence())
 }
 
@@ -150,5 +156,6 @@ fn weights(model: &Model, question: &Question, truth: &Path) -> Result<String> {
     while let Some((rows, truths)) = reader.next_chunk(CHUNK)? {
         effects.add_gains(&rows, &truths)?;
     }
+    labeled::tell_skipped_by(&reader);
     Ok(effects.weights())
 }

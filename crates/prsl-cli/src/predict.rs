@@ -1,5 +1,6 @@
 //! `prsl predict`: posteriors given beliefs and rules.
 
+mod bad_rows;
 mod messages;
 mod people;
 mod run;
@@ -18,7 +19,7 @@ use prsl_data::Target;
 
 pub use self::run::{Prediction, Summary, chunk_rows, next_rows};
 
-use crate::arguments::{Question, seconds, usage};
+use crate::arguments::{OnBadRow, Question, seconds, usage};
 use crate::failure::Refusal;
 use crate::model::ModelFile;
 use crate::output;
@@ -38,6 +39,7 @@ Examples:
   prsl predict warehouse.prsl beliefs.csv --id image,frame --digits 4 -o posterior.csv.gz
   prsl predict warehouse.prsl excel.csv --delimiter ';' --decimal , --format csv
   prsl predict warehouse.prsl beliefs.csv --fail-on impossible -o posterior.csv
+  prsl predict warehouse.prsl beliefs.csv --on-bad-row mark -o posterior.parquet
   prsl predict warehouse.prsl beliefs.parquet -o posterior.parquet --memory 4GiB
   prsl predict warehouse.prsl beliefs.csv --query mpe --top 3 --format jsonl
   prsl predict warehouse.prsl beliefs.csv --query samples --samples 100 --seed 7
@@ -76,6 +78,9 @@ Status:
   not_proven      a better assignment may exist
   time_limit      `--time-limit` ended the search; another run may answer differently
   not_found       neither a possible assignment nor a proof of impossibility; cells are empty
+  invalid         with `--on-bad-row mark`, the row cannot be read; cells are empty, and the last column, problem, says why
+
+Memory does not grow with the number of rows: rows are read, answered and written at the same time, in their order.
 
 If a label has the name of one of the other columns, that column gets the prefix `prsl_`.
 
@@ -222,17 +227,21 @@ enum FailOn {
     TimeLimit,
     /// No assignment was found
     NotFound,
+    /// The row is not valid, with `--on-bad-row mark`
+    Invalid,
 }
 
-impl From<FailOn> for Status {
-    fn from(status: FailOn) -> Status {
-        match status {
-            FailOn::Impossible => Status::Impossible,
-            FailOn::NotConverged => Status::NotConverged,
-            FailOn::Imprecise => Status::Imprecise,
-            FailOn::NotProven => Status::NotProven,
-            FailOn::TimeLimit => Status::TimeLimit,
-            FailOn::NotFound => Status::NotFound,
+impl FailOn {
+    /// The status of the library; `None` for rows that it does not see.
+    fn status(self) -> Option<Status> {
+        match self {
+            FailOn::Impossible => Some(Status::Impossible),
+            FailOn::NotConverged => Some(Status::NotConverged),
+            FailOn::Imprecise => Some(Status::Imprecise),
+            FailOn::NotProven => Some(Status::NotProven),
+            FailOn::TimeLimit => Some(Status::TimeLimit),
+            FailOn::NotFound => Some(Status::NotFound),
+            FailOn::Invalid => None,
         }
     }
 }
@@ -288,7 +297,8 @@ impl Arguments {
         let approximation = self.approximation(&query);
         let verification = self.verify.map(|wanted| Verification::new(wanted as usize, self.seed()));
         let digits = self.digits.map(usize::from);
-        let prediction = Prediction { model, query, beliefs, target, format, digits, verification };
+        let marks = self.marks();
+        let prediction = Prediction { model, query, beliefs, target, format, digits, verification, marks };
         let mut summary = pool.install(|| prediction.run(Progress::new(!to_terminal)))?;
         let verification = summary.verification.take();
         self.tell_approximation(&summary, approximation.as_deref());
@@ -327,6 +337,11 @@ impl Arguments {
             }
             _ => None,
         }
+    }
+
+    /// Whether rows that are not valid are in the output, too.
+    fn marks(&self) -> bool {
+        self.question.tables.on_bad_row == OnBadRow::Mark
     }
 
     fn seed(&self) -> u64 {
@@ -370,6 +385,11 @@ impl Arguments {
                 "is not for loopy propagation, which finds one assignment; use `--engine exact`",
             ),
             (self.samples.is_some() && !samples, "--samples", "is for `--query samples`"),
+            (
+                self.fail_on.contains(&FailOn::Invalid) && !self.marks(),
+                "--fail-on invalid",
+                "is for `--on-bad-row mark`; without it no row has this status",
+            ),
             (
                 self.seed.is_some() && !samples && self.verify.is_none(),
                 "--seed",

@@ -44,12 +44,17 @@ pub struct Beliefs {
 }
 
 impl Query {
-    /// The columns of the table, after columns that identify the rows.
-    pub fn columns(&self, ids: &[ColumnSpec]) -> Vec<ColumnSpec> {
-        match self {
+    /// The columns of the table, after columns that identify the rows. With `marks`, the last one says what is wrong with a
+    /// row.
+    pub fn columns(&self, ids: &[ColumnSpec], marks: bool) -> Vec<ColumnSpec> {
+        let mut names = match self {
             Query::Beliefs(beliefs) => beliefs.columns(ids),
             Query::Samples(sampler, _) => sample_columns(sampler.model(), ids),
+        };
+        if marks {
+            names.add_ours("problem", ColumnKind::Text);
         }
+        names.columns
     }
 
     /// Whether its lines begin with the number of their row.
@@ -75,11 +80,14 @@ impl Query {
         }
     }
 
-    /// The lines of the table for some rows of beliefs; `first_row` is the position of the first one, from 0.
-    pub fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> anyhow::Result<Answers> {
+    /// The lines of the table for some rows of beliefs. `first_row` is the position of the first one among all valid rows,
+    /// from 0, and `numbers` has their numbers in the table, from 1.
+    pub fn answer(&self, rows: &BeliefMatrix, first_row: u64, numbers: &[u64]) -> anyhow::Result<Answers> {
         match self {
-            Query::Beliefs(beliefs) => Ok(beliefs.answer(rows, first_row)?),
-            Query::Samples(sampler, sampling) => draw(sampler, Sampling { first_row, ..*sampling }, rows),
+            Query::Beliefs(beliefs) => Ok(beliefs.answer(rows, numbers)?),
+            Query::Samples(sampler, sampling) => {
+                draw(sampler, Sampling { first_row, ..*sampling }, rows, numbers)
+            }
         }
     }
 
@@ -153,7 +161,7 @@ impl Beliefs {
         (marginals, best)
     }
 
-    fn columns(&self, ids: &[ColumnSpec]) -> Vec<ColumnSpec> {
+    fn columns(&self, ids: &[ColumnSpec]) -> Names {
         use ColumnKind::{Boolean, Integer, Number, Text};
         let (marginals, best) = self.label_columns();
         // Columns of labels keep their names.
@@ -183,10 +191,10 @@ impl Beliefs {
         for (_, name, kind) in closing.into_iter().filter(|(wanted, ..)| *wanted) {
             names.add_ours(name, kind);
         }
-        names.columns
+        names
     }
 
-    fn answer(&self, rows: &BeliefMatrix, first_row: u64) -> prsl::Result<Answers> {
+    fn answer(&self, rows: &BeliefMatrix, numbers: &[u64]) -> prsl::Result<Answers> {
         let posteriors = self.marginals.as_ref().map(|engine| engine.infer_batch(rows)).transpose()?;
         let best = self.best.as_ref().map(|engine| engine.top_batch(rows, self.top.unwrap_or(1)));
         let best = best.transpose()?;
@@ -203,7 +211,7 @@ impl Beliefs {
         let lines = lines(rows.n_rows(), best.as_deref(), self.top.unwrap_or(1));
         let mut columns = Vec::new();
         if self.top.is_some() {
-            columns.push(integers(&lines, |line| Some(first_row as i64 + line.row as i64 + 1)));
+            columns.push(integers(&lines, |line| Some(numbers[line.row] as i64)));
             columns.push(integers(&lines, |line| line.best.map(|_| line.rank as i64)));
         }
         if let Some(posteriors) = &posteriors {
@@ -322,25 +330,30 @@ fn texts(lines: &[Line<'_>], value: impl Fn(&Line<'_>) -> Option<String>) -> Col
     Column::Text(lines.iter().map(value).collect())
 }
 
-fn sample_columns(model: &Model, ids: &[ColumnSpec]) -> Vec<ColumnSpec> {
+fn sample_columns(model: &Model, ids: &[ColumnSpec]) -> Names {
     let labels: Vec<String> = model.labels().iter().map(|label| label.name().to_owned()).collect();
     let mut names = Names::new(&labels, ids);
     ["row", "sample"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Integer));
     labels.into_iter().for_each(|name| names.add(name, ColumnKind::Text));
     ["engine", "status"].into_iter().for_each(|name| names.add_ours(name, ColumnKind::Text));
-    names.columns
+    names
 }
 
-/// A row from 1, and one of its samples with its number, if it has any.
-type Drawn = (u64, Option<(usize, Assignment)>);
+/// A row from 0, and one of its samples with its number, if it has any.
+type Drawn = (usize, Option<(usize, Assignment)>);
 
 /// Draws the samples of some rows; each has its own line, an impossible row has one line without a sample.
-fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::Result<Answers> {
+fn draw(
+    sampler: &Sampler,
+    sampling: Sampling,
+    rows: &BeliefMatrix,
+    numbers: &[u64],
+) -> anyhow::Result<Answers> {
     let mut lines: Vec<Drawn> = Vec::new();
     let mut status = Vec::new();
-    for (row, samples) in (sampling.first_row + 1..).zip(sampler.sample_batch(rows, &sampling)?) {
+    for (row, samples) in sampler.sample_batch(rows, &sampling)?.into_iter().enumerate() {
         let samples: Option<Samples> =
-            samples.map_err(|error| anyhow::Error::new(error).context(format!("row {row}")))?;
+            samples.map_err(|error| anyhow::Error::new(error).context(format!("row {}", numbers[row])))?;
         status.push(if samples.is_some() { Status::Ok } else { Status::Impossible });
         match samples {
             Some(samples) => {
@@ -351,7 +364,7 @@ fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::R
     }
     let number = |line: &Drawn| line.1.as_ref().map(|(sample, _)| *sample as i64);
     let mut columns = vec![
-        Column::Integer(lines.iter().map(|line| Some(line.0 as i64)).collect()),
+        Column::Integer(lines.iter().map(|line| Some(numbers[line.0] as i64)).collect()),
         Column::Integer(lines.iter().map(number).collect()),
     ];
     for (id, label) in sampler.model().label_ids().zip(sampler.model().labels()) {
@@ -361,7 +374,7 @@ fn draw(sampler: &Sampler, sampling: Sampling, rows: &BeliefMatrix) -> anyhow::R
     columns.push(Column::Text(vec![Some(sampler.engine().name().to_owned()); lines.len()]));
     let name = |possible: bool| if possible { Status::Ok } else { Status::Impossible }.name().to_owned();
     columns.push(Column::Text(lines.iter().map(|line| Some(name(line.1.is_some()))).collect()));
-    let rows = lines.iter().map(|line| (line.0 - sampling.first_row - 1) as usize).collect();
+    let rows = lines.iter().map(|line| line.0).collect();
     Ok(Answers { columns, rows, status, posteriors: None, best: None })
 }
 

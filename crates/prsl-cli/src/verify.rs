@@ -55,16 +55,16 @@ impl Verification {
         Verification { wanted, seen: 0, rng: ChaCha8Rng::seed_from_u64(seed), seed, kept: Vec::new() }
     }
 
-    /// Takes some rows of the stream. Each row of the whole table is kept with the same probability.
-    pub fn observe(&mut self, rows: &BeliefMatrix, answers: &Answers) {
+    /// Takes some rows of the stream, with their numbers in the table. Each row of the whole table is kept with the same probability.
+    pub fn observe(&mut self, rows: &BeliefMatrix, answers: &Answers, numbers: &[u64]) {
         for row in 0..rows.n_rows() {
             self.seen += 1;
             if self.kept.len() < self.wanted {
-                self.kept.push(Kept::new(self.seen, rows, row, answers));
+                self.kept.push(Kept::new(numbers[row], rows, row, answers));
             } else {
                 let place = self.rng.random_range(0..self.seen);
                 if place < self.wanted as u64 {
-                    self.kept[place as usize] = Kept::new(self.seen, rows, row, answers);
+                    self.kept[place as usize] = Kept::new(numbers[row], rows, row, answers);
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use prsl::{BeliefMatrix, LabelId, Model, Normalize};
 
+use crate::bad_rows::{BadRow, marked};
 use crate::cell::Cell;
 use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
 use crate::error::{CellProblem, ColumnsProblem, Error, Result, RowProblem};
@@ -52,6 +53,9 @@ pub struct BeliefReader {
     columns: Columns,
     normalize: Normalize,
     ids: Ids,
+    /// The rows read last, those that are not valid included, and these.
+    n_read: usize,
+    bad_rows: Vec<BadRow>,
 }
 
 impl BeliefReader {
@@ -91,7 +95,50 @@ impl BeliefReader {
         let places: Vec<usize> = columns.iter().map(|(column, _)| *column).collect();
         table.select_with_ids(&places, ids.places())?;
         let normalize = if options.normalize { Normalize::Always } else { Normalize::Never };
-        Ok(BeliefReader { model: model.clone(), table, columns, normalize, ids })
+        Ok(BeliefReader {
+            model: model.clone(),
+            table,
+            columns,
+            normalize,
+            ids,
+            n_read: 0,
+            bad_rows: Vec::new(),
+        })
+    }
+
+    /// Keeps rows that are not valid apart ([`BeliefReader::bad_rows`]), instead of returning an error at the first one.
+    ///
+    /// Such a row has the wrong number of cells, a cell that is not UTF-8 or cannot be read, or beliefs that are no
+    /// distribution. A file that is damaged or cut off is always an error.
+    ///
+    /// ```
+    /// use prsl::Model;
+    /// use prsl_data::{BeliefOptions, BeliefReader, TableReader};
+    ///
+    /// let model = Model::parse("label alarm")?;
+    /// let table = TableReader::csv("alarm\n0.9\n1.3\n0.2\n".as_bytes(), "beliefs.csv")?;
+    /// let reader = BeliefReader::new(&model, table, BeliefOptions::default())?;
+    /// let mut reader = reader.with_bad_rows_apart();
+    /// let rows = reader.next_chunk(1000)?.expect("there are rows");
+    /// assert_eq!(rows.values(), [0.9, 1.0 - 0.9, 0.2, 0.8]);
+    /// let [bad] = reader.bad_rows() else { panic!("one row is not valid") };
+    /// assert_eq!((bad.place(), bad.row()), (1, 2));
+    /// assert!(bad.error().to_string().starts_with("`beliefs.csv`, row 2: "));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_bad_rows_apart(mut self) -> BeliefReader {
+        self.table.keep_bad_rows();
+        self
+    }
+
+    /// The rows among those read last that are not valid, in order, if they are kept apart.
+    pub fn bad_rows(&self) -> &[BadRow] {
+        &self.bad_rows
+    }
+
+    /// The number of rows read last, those that are not valid included.
+    pub fn n_read(&self) -> usize {
+        self.n_read
     }
 
     /// The columns that identify the rows.
@@ -99,7 +146,7 @@ impl BeliefReader {
         self.ids.specs()
     }
 
-    /// The values of these columns in the rows that were read last.
+    /// The values of these columns in the rows that were read last, those that are not valid included.
     pub fn ids(&self) -> &[Column] {
         self.ids.values()
     }
@@ -110,22 +157,39 @@ impl BeliefReader {
     }
 
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
+    ///
+    /// If rows that are not valid are kept apart, they count, but are not in the matrix, which may then be empty.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<BeliefMatrix>> {
-        let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
+        let Some(mut chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
         self.ids.read(&chunk);
+        self.n_read = chunk.n_rows();
+        self.bad_rows = chunk.take_bad_rows();
+        let is_bad = marked(self.n_read, &self.bad_rows);
         let mut matrix = BeliefMatrix::new(&self.model);
         let mut row = Row::new(&self.model);
-        for index in 0..chunk.n_rows() {
+        for index in (0..self.n_read).filter(|&index| !is_bad[index]) {
             row.clear();
-            self.fill(&chunk, index, &mut row)?;
-            let observed: Vec<bool> = row.observed.iter().map(Option::is_some).collect();
-            matrix.push_with_observed(&row.cells, &observed, self.normalize).map_err(|cause| Error::Row {
-                file: self.table.name().to_owned(),
-                row: chunk.first_row() + index as u64,
-                problem: RowProblem::Belief(Box::new(cause)),
-            })?;
+            match self.push(&chunk, index, &mut row, &mut matrix) {
+                Ok(()) => {}
+                Err(error) if self.table.keeps_bad_rows() => {
+                    self.bad_rows.push(BadRow::new(index, chunk.first_row() + index as u64, error));
+                }
+                Err(error) => return Err(error),
+            }
         }
+        self.bad_rows.sort_by_key(BadRow::place);
         Ok(Some(matrix))
+    }
+
+    /// Appends a row of the table to the matrix.
+    fn push(&self, chunk: &Chunk, index: usize, row: &mut Row, matrix: &mut BeliefMatrix) -> Result<()> {
+        self.fill(chunk, index, row)?;
+        let observed: Vec<bool> = row.observed.iter().map(Option::is_some).collect();
+        matrix.push_with_observed(&row.cells, &observed, self.normalize).map_err(|cause| Error::Row {
+            file: self.table.name().to_owned(),
+            row: chunk.first_row() + index as u64,
+            problem: RowProblem::Belief(Box::new(cause)),
+        })
     }
 
     /// Reads the cells of a row.

@@ -4,6 +4,7 @@
 //! that is never closed as one very long cell, so a missing quote would include the rest of the file without an
 //! error.
 
+use crate::bad_rows::BadRow;
 use crate::dialect::{self, CsvDialect};
 use crate::error::{CsvProblem, Error, HeaderProblem, Result};
 use crate::source::Source;
@@ -22,6 +23,8 @@ pub(crate) struct CsvTable {
     /// The column's position among the selected ones.
     slots: Vec<Option<usize>>,
     rows_read: u64,
+    /// Whether rows that are not valid are kept apart.
+    pub(crate) keeps_bad_rows: bool,
 }
 
 /// The names of the columns.
@@ -39,6 +42,8 @@ pub(crate) struct CsvChunk {
     slots: Vec<Option<usize>>,
     n_selected: usize,
     pub(crate) n_rows: usize,
+    /// Rows that are not valid, if they are kept apart. All their cells are empty.
+    pub(crate) bad_rows: Vec<BadRow>,
 }
 
 impl CsvTable {
@@ -56,8 +61,13 @@ impl CsvTable {
         let n_index = name_index(&mut columns);
         crate::table::check_columns(&records.source.name, &columns)?;
         let n = columns.len();
-        let table =
-            CsvTable { records, selected: vec![true; n], slots: (0..n).map(Some).collect(), rows_read: 0 };
+        let table = CsvTable {
+            records,
+            selected: vec![true; n],
+            slots: (0..n).map(Some).collect(),
+            rows_read: 0,
+            keeps_bad_rows: false,
+        };
         Ok((Header { columns, n_index }, table))
     }
 
@@ -80,21 +90,37 @@ impl CsvTable {
             slots: self.slots.clone(),
             n_selected,
             n_rows: 0,
+            bad_rows: Vec::new(),
         };
         while chunk.n_rows < max_rows && chunk.text.len() < CHUNK_BYTES {
             let row = self.rows_read + 1;
-            if !self.records.next(row, columns)? {
-                break;
-            }
-            self.check_length(row, columns.len())?;
-            for column in (0..columns.len()).filter(|&column| self.selected[column]) {
-                chunk.text.push_str(self.records.cell(column, row, columns)?);
-                chunk.ends.push(chunk.text.len());
+            match self.read_row(row, columns, &mut chunk) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) if self.keeps_bad_rows && error.row_problem().is_some() => {
+                    self.records.skip_rest()?;
+                    chunk.empty_last();
+                    chunk.bad_rows.push(BadRow::new(chunk.n_rows, row, error));
+                }
+                Err(error) => return Err(error),
             }
             chunk.n_rows += 1;
             self.rows_read = row;
         }
         Ok((chunk.n_rows > 0).then_some(chunk))
+    }
+
+    /// Appends the cells of the next row; `false` at the end of the file.
+    fn read_row(&mut self, row: u64, columns: &[String], chunk: &mut CsvChunk) -> Result<bool> {
+        if !self.records.next(row, columns)? {
+            return Ok(false);
+        }
+        self.check_length(row, columns.len())?;
+        for column in (0..columns.len()).filter(|&column| self.selected[column]) {
+            chunk.text.push_str(self.records.cell(column, row, columns)?);
+            chunk.ends.push(chunk.text.len());
+        }
+        Ok(true)
     }
 
     /// The share of the file that has been read, 0 to 1, if its size is known.
@@ -112,6 +138,15 @@ impl CsvTable {
 }
 
 impl CsvChunk {
+    /// Replaces what has been read of the last row by empty cells.
+    fn empty_last(&mut self) {
+        let first = self.n_rows * self.n_selected;
+        self.ends.truncate(first);
+        let end = self.ends.last().copied().unwrap_or(0);
+        self.text.truncate(end);
+        self.ends.resize(first + self.n_selected, end);
+    }
+
     /// The text of a cell; empty where it is missing or not selected.
     pub(crate) fn cell(&self, row: usize, column: usize) -> &str {
         let Some(slot) = self.slots[column] else { return "" };
@@ -154,17 +189,20 @@ struct Records {
     line: u64,
     /// Whether the last record ended with a carriage return. A line feed then belongs to the same line end.
     skip_line_feed: bool,
+    /// Whether the last record ended in the middle of a line, because it is not valid.
+    is_open: bool,
 }
 
 impl Records {
     fn new(source: Source, dialect: CsvDialect) -> Records {
         let record = Record { delimiter: dialect.delimiter, ..Record::default() };
-        Records { source, record, next_line: 1, line: 1, skip_line_feed: false }
+        Records { source, record, next_line: 1, line: 1, skip_line_feed: false, is_open: false }
     }
 
     /// Reads the next record; `false` at the end of the file. Row and columns are for messages only.
     fn next(&mut self, row: u64, columns: &[String]) -> Result<bool> {
         self.record.clear();
+        self.is_open = false;
         self.line = self.next_line;
         loop {
             let buffer = self.source.fill()?;
@@ -181,6 +219,7 @@ impl Records {
             let fed = self.record.feed(buffer);
             self.source.consume(fed.used);
             if let Some(problem) = fed.problem {
+                self.is_open = true;
                 return Err(self.error(row, self.named(problem, columns)));
             }
             if fed.complete {
@@ -189,6 +228,23 @@ impl Records {
                 return Ok(true);
             }
         }
+    }
+
+    /// Skips the rest of a line that ends in the middle of a record that is not valid.
+    fn skip_rest(&mut self) -> Result<()> {
+        if self.is_open {
+            self.next_line += self.record.line_feeds;
+        }
+        while self.is_open {
+            let buffer = self.source.fill()?;
+            let end = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let used = end.map_or(buffer.len(), |end| end + 1);
+            self.skip_line_feed = end.is_some_and(|end| buffer[end] == b'\r');
+            self.is_open = end.is_none() && used > 0;
+            self.source.consume(used);
+            self.next_line += u64::from(end.is_some());
+        }
+        Ok(())
     }
 
     /// The end of the file ends the last record, too.

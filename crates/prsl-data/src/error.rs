@@ -261,6 +261,29 @@ impl Error {
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Error::Write { cause, .. } if cause.kind() == io::ErrorKind::BrokenPipe)
     }
+
+    /// What is wrong with a row, without its file and its number; `None` if the error is not about a single row.
+    ///
+    /// A quote that is never closed is an error of the file: it makes one row of all rows that follow.
+    ///
+    /// ```
+    /// let mut table = prsl_data::TableReader::csv("sun,rain\n0.1\n".as_bytes(), "b.csv")?;
+    /// let error = table.read_chunk(10).unwrap_err();
+    /// assert_eq!(error.row_problem().as_deref(), Some("line 2: 1 cell, expected 2 as in the header"));
+    /// # Ok::<(), prsl_data::Error>(())
+    /// ```
+    pub fn row_problem(&self) -> Option<String> {
+        match self {
+            Error::Csv { row: 0, .. } => None,
+            Error::Csv {
+                problem: CsvProblem::UnterminatedQuote { .. } | CsvProblem::TooLong { .. }, ..
+            } => None,
+            Error::Csv { line, problem, .. } => Some(format!("line {line}: {problem}")),
+            Error::Cell { column, problem, .. } => Some(format!("column `{column}`: {problem}")),
+            Error::Row { problem, .. } => Some(problem.to_string()),
+            _ => None,
+        }
+    }
 }
 
 fn counted(rows: u64) -> String {

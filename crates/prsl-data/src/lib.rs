@@ -7,6 +7,7 @@
 //! | [`BeliefReader`] | a table as beliefs about the labels of a model |
 //! | [`TruthReader`] | a table as true categories of the labels of a model |
 //! | [`LabeledReader`] | beliefs and truths, read together |
+//! | [`BadRow`] | a row that is not valid, if such rows are kept apart |
 //! | [`ArffReader`] | an ARFF file, read row by row |
 //! | [`MulanDataset`] | an ARFF file whose label attributes are named by a Mulan label file |
 //! | [`import`] | rules of other programs, as models |
@@ -28,6 +29,7 @@
 
 mod arff;
 mod arrays;
+mod bad_rows;
 mod beliefs;
 mod cell;
 mod columns;
@@ -46,6 +48,7 @@ mod truths;
 mod writer;
 
 pub use arff::{ArffReader, ArffValue, Attribute, AttributeKind, parse_arff};
+pub use bad_rows::BadRow;
 pub use beliefs::{BeliefOptions, BeliefReader};
 pub use cell::Cell;
 pub use csv::MAX_RECORD_BYTES;

@@ -59,8 +59,13 @@ impl ParquetTable {
         &self.kinds[column].1
     }
 
-    /// The next rows, at most `max_rows` of them.
-    pub(crate) fn read_chunk(&mut self, max_rows: usize, file: &str) -> Result<Option<ArrowChunk>> {
+    /// The next rows, at most `max_rows` of them, after `rows_read` rows.
+    pub(crate) fn read_chunk(
+        &mut self,
+        max_rows: usize,
+        file: &str,
+        rows_read: u64,
+    ) -> Result<Option<ArrowChunk>> {
         self.start(file)?;
         let Stage::Reading { reader, batch } = &mut self.stage else {
             return Err(damaged(file, "reading it has failed before"));
@@ -71,7 +76,7 @@ impl ParquetTable {
                 Ok(None) => return Ok(None),
                 Err(error) => {
                     self.stage = Stage::Failed;
-                    return Err(error);
+                    return Err(after_rows(error, rows_read));
                 }
             }
         }
@@ -190,6 +195,16 @@ fn keep_panics_quiet() {
             }
         }));
     });
+}
+
+/// Adds how many rows could be read.
+fn after_rows(error: Error, rows_read: u64) -> Error {
+    match error {
+        Error::Parquet { file, cause } if rows_read > 0 => {
+            Error::Parquet { file, cause: format!("{cause}, after row {rows_read}") }
+        }
+        error => error,
+    }
 }
 
 fn damaged(file: &str, error: impl Display) -> Error {

@@ -10,6 +10,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Schema;
 
 use crate::arrays::{self, ArrowChunk, ArrowTable};
+use crate::bad_rows::BadRow;
 use crate::cell::{Cell, Code};
 use crate::csv::{CsvChunk, CsvTable};
 use crate::dialect::{self, CsvDialect};
@@ -41,6 +42,8 @@ pub struct TableReader {
     decimal: u8,
     /// How many of the first columns are the index of a data frame.
     n_index: usize,
+    /// Whether rows that are not valid are kept apart.
+    keeps_bad_rows: bool,
     kind: Kind,
 }
 
@@ -150,7 +153,16 @@ impl TableReader {
     }
 
     fn new(name: String, columns: Vec<String>, kind: Kind) -> TableReader {
-        TableReader { name, columns, rows_read: 0, missing: Arc::default(), decimal: b'.', n_index: 0, kind }
+        TableReader {
+            name,
+            columns,
+            rows_read: 0,
+            missing: Arc::default(),
+            decimal: b'.',
+            n_index: 0,
+            keeps_bad_rows: false,
+            kind,
+        }
     }
 
     /// The same table, in which these texts stand for missing values as empty cells do. Numbers that are written like
@@ -174,6 +186,19 @@ impl TableReader {
     /// The texts that stand for missing values.
     pub(crate) fn missing(&self) -> impl Iterator<Item = &str> {
         self.missing.iter().map(|code| code.text.as_str())
+    }
+
+    /// Keeps rows that are not valid apart from now on, instead of returning an error at the first one.
+    pub(crate) fn keep_bad_rows(&mut self) {
+        self.keeps_bad_rows = true;
+        if let Kind::Csv(table) = &mut self.kind {
+            table.keeps_bad_rows = true;
+        }
+    }
+
+    /// Whether rows that are not valid are kept apart.
+    pub(crate) fn keeps_bad_rows(&self) -> bool {
+        self.keeps_bad_rows
     }
 
     /// The name of the table in messages: its path, or `standard input`.
@@ -276,7 +301,7 @@ impl TableReader {
         let max_rows = max_rows.max(1);
         let cells = match &mut self.kind {
             Kind::Csv(table) => table.read_chunk(max_rows, &self.columns)?.map(Cells::Csv),
-            Kind::Parquet(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Arrow),
+            Kind::Parquet(table) => table.read_chunk(max_rows, &self.name, self.rows_read)?.map(Cells::Arrow),
             Kind::Arrow(table) => table.read_chunk(max_rows, &self.name)?.map(Cells::Arrow),
         };
         Ok(cells.map(|cells| {
@@ -348,6 +373,14 @@ impl Chunk {
             Cells::Arrow(chunk) => chunk.cell(row, column),
         };
         if self.missing.iter().any(|code| code.is(cell)) { Cell::Missing } else { cell }
+    }
+
+    /// Takes the rows that are not valid as text, if they are kept apart. All their cells are missing.
+    pub(crate) fn take_bad_rows(&mut self) -> Vec<BadRow> {
+        match &mut self.cells {
+            Cells::Csv(chunk) => std::mem::take(&mut chunk.bad_rows),
+            Cells::Arrow(_) => Vec::new(),
+        }
     }
 
     /// The values of a column that identifies rows, unchanged.

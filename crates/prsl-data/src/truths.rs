@@ -5,11 +5,12 @@ use std::fmt;
 
 use prsl::{CategoryId, Label, Model, Truth};
 
+use crate::bad_rows::{BadRow, marked};
 use crate::cell::Cell;
 use crate::columns::{Columns, Meaning, Names, check_missing, find_category, not_a_category};
 use crate::error::{CellProblem, ColumnsProblem, Error, Result};
 use crate::ids::Ids;
-use crate::table::TableReader;
+use crate::table::{Chunk, TableReader};
 use crate::writer::{Column, ColumnSpec};
 
 /// Options of a [`TruthReader`].
@@ -46,6 +47,9 @@ pub struct TruthReader {
     /// The column of keys, and the keys read so far.
     keys: Option<(usize, Vec<Key>)>,
     ids: Ids,
+    /// The rows read last, those that are not valid included, and these.
+    n_read: usize,
+    bad_rows: Vec<BadRow>,
 }
 
 /// Columns of a table of truths that are about the rows instead of the labels.
@@ -178,7 +182,47 @@ impl TruthReader {
             weights: weights.map(|column| (column, Vec::new())),
             keys: key.map(|column| (column, Vec::new())),
             ids,
+            n_read: 0,
+            bad_rows: Vec::new(),
         })
+    }
+
+    /// Keeps rows that are not valid apart ([`TruthReader::bad_rows`]), instead of returning an error at the first one.
+    ///
+    /// ```
+    /// use prsl::Model;
+    /// use prsl_data::{TableReader, TruthOptions, TruthReader};
+    ///
+    /// let model = Model::parse("label alarm")?;
+    /// let table = TableReader::csv("alarm\nyes\nmaybe\nno\n".as_bytes(), "truth.csv")?;
+    /// let mut truths = TruthReader::new(&model, table, TruthOptions::default())?.with_bad_rows_apart();
+    /// assert_eq!(truths.next_chunk(1000)?.expect("there are rows"), [[Some(0)], [Some(1)]]);
+    /// assert_eq!(truths.bad_rows()[0].row(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_bad_rows_apart(mut self) -> TruthReader {
+        self.table.keep_bad_rows();
+        self
+    }
+
+    /// The rows among those read last that are not valid, in order, if they are kept apart.
+    pub fn bad_rows(&self) -> &[BadRow] {
+        &self.bad_rows
+    }
+
+    /// The number of rows read last, those that are not valid included.
+    pub(crate) fn n_read(&self) -> usize {
+        self.n_read
+    }
+
+    /// Forgets weights and keys of rows among the last `is_kept.len()` valid ones.
+    pub(crate) fn retain_last(&mut self, is_kept: &[bool]) {
+        if let Some((_, weights)) = &mut self.weights {
+            retain_last(weights, is_kept);
+        }
+        if let Some((_, keys)) = &mut self.keys {
+            retain_last(keys, is_kept);
+        }
     }
 
     /// The weights of all rows read so far, if there is a column of weights.
@@ -208,33 +252,59 @@ impl TruthReader {
 
     /// The next rows, at least one and at most `max_rows` of them, or `None` at the end.
     pub fn next_chunk(&mut self, max_rows: usize) -> Result<Option<Vec<Truth>>> {
-        let Some(chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
+        let Some(mut chunk) = self.table.read_chunk(max_rows)? else { return Ok(None) };
         self.ids.read(&chunk);
+        self.n_read = chunk.n_rows();
+        self.bad_rows = chunk.take_bad_rows();
+        let is_bad = marked(self.n_read, &self.bad_rows);
+        let mut rows = Vec::with_capacity(self.n_read);
+        for index in (0..self.n_read).filter(|&index| !is_bad[index]) {
+            match self.read_row(&chunk, index) {
+                Ok((truth, weight, key)) => {
+                    rows.push(truth);
+                    self.weights.iter_mut().for_each(|(_, weights)| weights.extend(weight));
+                    self.keys.iter_mut().for_each(|(_, keys)| keys.extend(key.clone()));
+                }
+                Err(error) if self.table.keeps_bad_rows() => {
+                    self.bad_rows.push(BadRow::new(index, chunk.first_row() + index as u64, error));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.bad_rows.sort_by_key(BadRow::place);
+        Ok(Some(rows))
+    }
+
+    /// The truth of a row, and its weight and key if there are such columns.
+    fn read_row(&self, chunk: &Chunk, index: usize) -> Result<(Truth, Option<f64>, Option<Key>)> {
         let decimal = self.table.decimal();
-        let mut rows = vec![Truth::unknown(self.model.labels().len()); chunk.n_rows()];
-        let wrong = |index: usize, column: usize, problem: CellProblem| Error::Cell {
+        let wrong = |column: usize, problem: CellProblem| Error::Cell {
             file: self.table.name().to_owned(),
             row: chunk.first_row() + index as u64,
             column: self.table.columns()[column].clone(),
             problem: Box::new(problem),
         };
-        for (index, row) in rows.iter_mut().enumerate() {
-            for &(column, meaning) in &self.columns {
-                let Meaning::Label(label) = meaning else { continue };
-                let truth = category(self.model.label(label), chunk.cell(index, column), decimal);
-                row.set(label, truth.map_err(|problem| wrong(index, column, problem))?);
-            }
-            if let Some((column, weights)) = &mut self.weights {
-                let weight = weight(chunk.cell(index, *column), decimal);
-                weights.push(weight.map_err(|problem| wrong(index, *column, problem))?);
-            }
-            if let Some((column, keys)) = &mut self.keys {
-                let key = key(chunk.cell(index, *column));
-                keys.push(key.map_err(|problem| wrong(index, *column, problem))?);
-            }
+        let mut row = Truth::unknown(self.model.labels().len());
+        for &(column, meaning) in &self.columns {
+            let Meaning::Label(label) = meaning else { continue };
+            let truth = category(self.model.label(label), chunk.cell(index, column), decimal);
+            row.set(label, truth.map_err(|problem| wrong(column, problem))?);
         }
-        Ok(Some(rows))
+        let weight = self.weights.as_ref().map(|(column, _)| {
+            weight(chunk.cell(index, *column), decimal).map_err(|problem| wrong(*column, problem))
+        });
+        let key = self
+            .keys
+            .as_ref()
+            .map(|(column, _)| key(chunk.cell(index, *column)).map_err(|problem| wrong(*column, problem)));
+        Ok((row, weight.transpose()?, key.transpose()?))
     }
+}
+
+/// Removes some of the last values.
+fn retain_last<T>(values: &mut Vec<T>, is_kept: &[bool]) {
+    let last = values.split_off(values.len() - is_kept.len());
+    values.extend(last.into_iter().zip(is_kept).filter_map(|(value, kept)| kept.then_some(value)));
 }
 
 /// The weight of a row.

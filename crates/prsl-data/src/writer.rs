@@ -170,6 +170,22 @@ impl Column {
         }
     }
 
+    /// The values of these rows (from 0), one after the other.
+    ///
+    /// ```
+    /// use prsl_data::Column;
+    ///
+    /// assert_eq!(Column::Integer(vec![Some(7), None]).select(&[1, 0, 0]), Column::Integer(vec![None, Some(7), Some(7)]));
+    /// ```
+    pub fn select(&self, rows: &[usize]) -> Column {
+        match self {
+            Column::Number(values) => Column::Number(rows.iter().map(|&row| values[row]).collect()),
+            Column::Integer(values) => Column::Integer(rows.iter().map(|&row| values[row]).collect()),
+            Column::Text(values) => Column::Text(rows.iter().map(|&row| values[row].clone()).collect()),
+            Column::Boolean(values) => Column::Boolean(rows.iter().map(|&row| values[row]).collect()),
+        }
+    }
+
     /// What the column holds.
     pub fn kind(&self) -> ColumnKind {
         match self {

@@ -7,6 +7,7 @@ mod beliefs;
 mod builder;
 mod chunks;
 mod data;
+mod editor;
 mod errors;
 mod learn;
 mod model;
@@ -33,6 +34,8 @@ mod _prsl {
     };
     #[pymodule_export]
     use super::data::read_mulan;
+    #[pymodule_export]
+    use super::editor::keywords;
     #[pymodule_export]
     use super::learn::{calibrate, learn, learn_paper, learning_defaults, split_rows};
     #[pymodule_export]

@@ -16,8 +16,8 @@ use crate::problem::Problem;
 use crate::served::{Served, Trust};
 use crate::startup::StartError;
 
-/// The model that is served if no other one is named: the worked example of the paper.
-const EXAMPLE: &str = include_str!("../../../examples/warehouse.prsl");
+/// The model that is served if no other one is named: the worked example of the paper, `examples/warehouse.prsl`.
+pub const EXAMPLE: &str = include_str!("warehouse.prsl");
 
 /// The models by name. Requests take an [`Arc`] of a model and keep it, so a replaced model finishes its requests.
 pub(crate) struct Catalog {

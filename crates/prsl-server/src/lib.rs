@@ -11,7 +11,7 @@
 //! | `health`, `description` | health, metrics, the description of the API |
 //! | `guard` | token, origin, security headers, log |
 //! | `input`, `work`, `batch` | bodies within limits; queues, time limit and cancellation; rows in chunks |
-//! | `catalog`, `served` | models by name, reloaded when their files change; compiled engines |
+//! | `catalog`, `posted`, `served` | models by name, reloaded when their files change; models of recent requests; compiled engines |
 #![forbid(unsafe_code)]
 
 mod api;
@@ -25,6 +25,7 @@ mod listen;
 mod log;
 mod measure;
 mod page;
+mod posted;
 mod problem;
 mod served;
 mod service;
@@ -39,6 +40,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use tower_http::catch_panic::CatchPanicLayer;
 
+pub use catalog::EXAMPLE;
 pub use listen::{check_address, run, serve};
 pub use log::{LogFormat, start_log};
 pub use service::Service;

@@ -32,6 +32,10 @@ impl Metrics {
         };
         describe("prsl_http_requests_total", "Requests by route and status.");
         describe("prsl_rows_total", "Rows by model, engine of the marginals and status.");
+        describe(
+            "prsl_posted_models_total",
+            "Models in requests that were compiled, or kept from an earlier request.",
+        );
         describe("prsl_model_loads_total", "Model files that were loaded, failed or were removed.");
         recorder.describe_histogram(SECONDS.into(), None, "Time from request to answer.".into());
         recorder.describe_gauge("prsl_requests_in_work".into(), None, "Requests that run or wait.".into());
@@ -65,6 +69,12 @@ impl Metrics {
             Label::new("status", status),
         ];
         self.count("prsl_rows_total", labels, n);
+    }
+
+    /// Counts a model in a request.
+    pub(crate) fn count_posted(&self, is_kept: bool) {
+        let result = if is_kept { "kept" } else { "compiled" };
+        self.count("prsl_posted_models_total", vec![Label::new("result", result)], 1);
     }
 
     /// Counts a change of a model file.

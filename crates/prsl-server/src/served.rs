@@ -24,6 +24,9 @@ pub(crate) struct Served {
     explainer: OnceLock<Result<Explainer>>,
 }
 
+/// Bytes of a text and its model per byte of the text, roughly.
+const PARSED: u64 = 20;
+
 /// Limits of the engines of a model.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trust {
@@ -82,12 +85,23 @@ impl Served {
     /// Compiles a model that a request brought along. Returns an error if its plan is too costly, before it runs.
     pub(crate) fn compile_posted(document: Document, limits: PostedLimits, purpose: Purpose) -> Result<Self> {
         let served = Self::compile("posted", document, Trust::Request(limits))?;
+        served.check_purpose(limits, purpose)?;
+        Ok(served)
+    }
+
+    /// Returns an error if the plan is too costly for what a request wants.
+    pub(crate) fn check_purpose(&self, limits: PostedLimits, purpose: Purpose) -> Result<()> {
         let n_passes = match purpose {
             Purpose::Predict => 1.0,
-            Purpose::Explain => 1.0 + served.model().rules().len() as f64,
+            Purpose::Explain => 1.0 + self.model().rules().len() as f64,
         };
-        check_work(served.marginals.work() * n_passes, limits)?;
-        Ok(served)
+        check_work(self.marginals.work() * n_passes, limits)
+    }
+
+    /// Bytes of memory that it holds: its engines as counted for their limit, and its text and model as estimated.
+    pub(crate) fn memory(&self) -> u64 {
+        let text = self.document.source().len() as u64;
+        self.engines.memory() + PARSED * text
     }
 
     /// The model.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::catalog::{Catalog, Change};
 use crate::input::Buffers;
 use crate::measure::Metrics;
+use crate::posted::PostedModels;
 use crate::served::{Served, Trust};
 use crate::settings::Settings;
 use crate::startup::StartError;
@@ -21,6 +22,7 @@ pub struct Service {
 struct Inner {
     settings: Settings,
     catalog: Catalog,
+    posted: PostedModels,
     workers: Workers,
     buffers: Buffers,
     metrics: Metrics,
@@ -46,10 +48,13 @@ impl Service {
             return Err(StartError::NoFolder);
         }
         let catalog = Catalog::open(models, folder, Trust::Owner(settings.memory))?;
+        let posted = PostedModels::new(settings.limits.posted);
         let workers = Workers::new(&settings.limits);
         let buffers = Buffers::new(&settings.limits);
         let (metrics, is_draining) = (Metrics::new(), AtomicBool::new(false));
-        Ok(Self { inner: Arc::new(Inner { settings, catalog, workers, buffers, metrics, is_draining }) })
+        Ok(Self {
+            inner: Arc::new(Inner { settings, catalog, posted, workers, buffers, metrics, is_draining }),
+        })
     }
 
     /// The names of the models that are served.
@@ -86,6 +91,10 @@ impl Service {
 
     pub(crate) fn catalog(&self) -> &Catalog {
         &self.inner.catalog
+    }
+
+    pub(crate) fn posted(&self) -> &PostedModels {
+        &self.inner.posted
     }
 
     pub(crate) fn workers(&self) -> &Workers {

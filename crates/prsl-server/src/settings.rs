@@ -72,6 +72,8 @@ pub struct PostedLimits {
     pub work: f64,
     /// Requests with a model that run or wait. They have a queue of their own.
     pub requests: usize,
+    /// Models that stay compiled for further requests with the same text. Together they take at most the memory of one.
+    pub kept: usize,
 }
 
 impl Default for RequestLimits {
@@ -94,7 +96,7 @@ impl Default for RequestLimits {
 
 impl Default for PostedLimits {
     fn default() -> Self {
-        Self { bytes: 1 << 20, memory: 256 << 20, work: 2e9, requests: 32 }
+        Self { bytes: 1 << 20, memory: 256 << 20, work: 2e9, requests: 32, kept: 8 }
     }
 }
 

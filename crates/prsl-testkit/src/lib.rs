@@ -1,6 +1,8 @@
 //! Random small models and named tolerances for the tests of prsl.
 
 mod check;
+#[cfg(doctest)]
+pub mod documentation;
 mod extreme;
 mod golden;
 pub mod limits;

@@ -1,10 +1,11 @@
 //! Data with planted rules, and the comparison of learned rules with them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use prsl::infer::Sampling;
+use prsl::infer::{Sampler, Sampling};
 use prsl::learn::Examples;
-use prsl::{Assignment, BeliefMatrix, CategoryId, Engines, LabelId, Model, Normalize, Rule, Truth};
+use prsl::{Assignment, BeliefMatrix, Body, CategoryId, Engines, LabelId, Model, Normalize, Rule, Truth};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -41,11 +42,30 @@ impl Planted {
     pub fn draw(&self) -> (Model, Examples) {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let generator = self.generator(&mut rng);
-        let mut none = BeliefMatrix::new(&generator);
-        let empty = vec![None; generator.n_categories()];
-        (0..self.n_rows).for_each(|_| none.push(&empty, Normalize::Never).expect("an empty row"));
         let sampler = Engines::new(&generator).sampler().expect("a small model");
-        let sampling = Sampling { n_samples: 1, seed: self.seed, ..Sampling::default() };
+        let rows = self.rows(&sampler, 0..self.n_rows, &mut rng);
+        (generator, rows)
+    }
+
+    /// The same model, and other rows in parts of `n` rows, for tables that do not fit the memory.
+    pub fn parts(&self, n: usize) -> (Model, impl Iterator<Item = Examples>) {
+        let generator = self.generator(&mut ChaCha8Rng::seed_from_u64(self.seed));
+        let sampler = Engines::new(&generator).sampler().expect("a small model");
+        let planted = *self;
+        let parts = (0..self.n_rows).step_by(n).enumerate().map(move |(part, start)| {
+            let mut rng = ChaCha8Rng::seed_from_u64(planted.seed);
+            rng.set_stream(1 + part as u64);
+            planted.rows(&sampler, start..planted.n_rows.min(start + n), &mut rng)
+        });
+        (generator, parts)
+    }
+
+    fn rows(&self, sampler: &Sampler, rows: Range<usize>, rng: &mut ChaCha8Rng) -> Examples {
+        let generator = sampler.model();
+        let mut none = BeliefMatrix::new(generator);
+        let empty = vec![None; generator.n_categories()];
+        rows.clone().for_each(|_| none.push(&empty, Normalize::Never).expect("an empty row"));
+        let sampling = Sampling { n_samples: 1, seed: self.seed, first_row: rows.start as u64 };
         let samples = sampler.sample_batch(&none, &sampling).expect("rows of the model");
         let plain = generator.labels().iter().map(|label| label.clone().without_prior());
         let labels =
@@ -53,11 +73,11 @@ impl Planted {
         let (mut beliefs, mut truths) = (BeliefMatrix::new(&labels), Vec::new());
         for sample in samples {
             let sample = sample.expect("a small model").expect("a possible row").remove(0);
-            beliefs.push(&self.beliefs(&labels, &sample, &mut rng), Normalize::Always).expect("beliefs");
+            beliefs.push(&self.beliefs(&labels, &sample, rng), Normalize::Always).expect("beliefs");
             let known = |label: LabelId| (!rng.random_bool(self.missing)).then(|| sample.category(label));
             truths.push(labels.label_ids().map(known).collect::<Truth>());
         }
-        (generator, Examples::new(beliefs, truths).expect("a truth for each row"))
+        Examples::new(beliefs, truths).expect("a truth for each row")
     }
 
     fn generator(&self, rng: &mut ChaCha8Rng) -> Model {
@@ -129,9 +149,17 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// What violates a clause; `None` for a rule that is none.
+/// What violates a clause, crisp or softened; `None` for a rule that is none.
 pub fn literals(model: &Model, rule: &Rule) -> Option<Literals> {
-    let (formula, scope) = (rule.formula()?, rule.scope());
+    let scope = rule.scope();
+    if let Body::NoisyOr(noisy_or) = rule.body() {
+        let silent = |label: LabelId| -> BTreeSet<usize> {
+            let is_silent = |&c: &usize| noisy_or.inhibition(label, CategoryId::new(c)) == 1.0;
+            (0..model.label(label).n_categories()).filter(is_silent).collect()
+        };
+        return Some(scope.into_iter().map(|label| (label, silent(label))).collect());
+    }
+    let formula = rule.formula()?;
     let sizes: Vec<usize> = scope.iter().map(|&label| model.label(label).n_categories()).collect();
     let mut found: Literals = BTreeMap::new();
     let mut n_violating = 0;

@@ -183,7 +183,8 @@ pub(crate) fn position(source: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-fn floor_char_boundary(text: &str, offset: usize) -> usize {
+/// The start of the character at a byte position, or the end of the text.
+pub(crate) fn floor_char_boundary(text: &str, offset: usize) -> usize {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;

@@ -10,6 +10,7 @@ mod calibrator;
 mod combination;
 mod diagnostic;
 mod distribution;
+pub mod editor;
 mod error;
 mod evidence;
 mod expectation;

@@ -8,12 +8,14 @@ pub(crate) const RESERVED: [&str; 14] = [
     "not", "and", "or", "xor", "in", "of", "true", "false", "at_least", "at_most", "exactly", "prior",
     "latent", "from",
 ];
+/// Begins the condition of an expectation about the most probable assignment. Elsewhere it is a name.
+pub(crate) const MPE: &str = "mpe";
 /// Stands for the combination in which every label is `no`, unless a label or category has this name.
 pub(crate) const NONE: &str = "none";
 
 /// Returns a name as it is written in a model file, in quotes where it needs them.
 pub(crate) fn name(name: &str) -> String {
-    let keyword = RESERVED.contains(&name) || STATEMENTS.contains(&name) || name == "mpe";
+    let keyword = RESERVED.contains(&name) || STATEMENTS.contains(&name) || name == MPE;
     if is_identifier(name) && !keyword {
         return name.to_owned();
     }

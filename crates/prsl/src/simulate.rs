@@ -1,4 +1,6 @@
-//! Random models and beliefs of any size.
+//! Random models and beliefs of any size, and random rows for a given model.
+
+mod rows;
 
 use rand::seq::SliceRandom;
 use rand::seq::index::sample;
@@ -11,6 +13,7 @@ use crate::label::{CategoryId, Label, LabelId};
 use crate::model::Model;
 use crate::noisy_or::{Inhibition, NoisyOr};
 use crate::rule::{Body, Rule};
+pub use rows::RowSimulation;
 
 /// The simulation study of the paper: its distributions and sizes.
 ///

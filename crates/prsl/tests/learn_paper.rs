@@ -173,7 +173,7 @@ fn wrong_settings_and_rows_are_refused() {
     ] {
         assert_eq!(of(learner), complaint);
     }
-    let unknown = Examples::new(examples.beliefs().clone(), vec![Truth::unknown(4); 20]).unwrap();
+    let unknown = Examples::new(examples.to_beliefs(), vec![Truth::unknown(4); 20]).unwrap();
     let error = quick().learn(&model, &unknown, &examples).unwrap_err();
     assert_eq!(error.to_string(), "there are no rows with a known truth to learn from");
     let typical = model.edit().typical("a, b, c, x", 2.0).build().unwrap();

@@ -8,7 +8,7 @@ fn found(settings: Planted) -> (usize, usize) {
     let learner = Learner { parsimony: Learner::EXPLAIN, typical: false, ..Learner::default() };
     let one = |seed: u64| {
         let (generator, rows) = Planted { seed, ..settings }.draw();
-        let learned = learner.learn(rows.beliefs().model(), &rows).unwrap();
+        let learned = learner.learn(rows.model(), &rows).unwrap();
         compare(&generator, &learned.model)
     };
     (1..=10).map(one).fold((0, 0), |sum, (found, unrelated)| (sum.0 + found, sum.1 + unrelated))

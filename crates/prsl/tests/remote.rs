@@ -84,7 +84,7 @@ fn a_model_learned_from_remote_rows_has_the_same_bits() {
         (3_000, 0.1, Calibrating::Given),
     ] {
         let (rows, keys) = planted(n_rows, missing);
-        let base = rows.beliefs().model().edit().rule("l2 -> l3", 0.7).build().unwrap();
+        let base = rows.model().edit().rule("l2 -> l3", 0.7).build().unwrap();
         let learner = Learner { calibrate, learn_probabilities: true, ..Learner::default() };
         let here = learner.learn(&base, &rows.by_keys(&keys).unwrap()).unwrap();
         let workers = Workers::new(&rows, &keys, 3, 5);
@@ -100,7 +100,7 @@ fn a_model_learned_from_remote_rows_has_the_same_bits() {
 #[test]
 fn a_failure_ends_learning_and_a_checkpoint_continues_it() {
     let (rows, keys) = planted(3_000, 0.0);
-    let base = rows.beliefs().model().clone();
+    let base = rows.model().clone();
     let learner = Learner { typical: false, ..Learner::default() };
     let expected =
         learn_remotely(&learner, &base, Workers::new(&rows, &keys, 2, 1), Progress::default()).unwrap();
@@ -139,7 +139,7 @@ fn calibrators_of_their_own_are_refused() {
         calibrate: Calibrating::Alone(prsl::calibrate::CalibrationMethod::Platt),
         ..Learner::default()
     };
-    let base = rows.beliefs().model().clone();
+    let base = rows.model().clone();
     let refused = learn_remotely(&learner, &base, Workers::new(&rows, &keys, 1, 1), Progress::default());
     assert!(refused.unwrap_err().to_string().contains("one machine"));
 }
@@ -148,7 +148,7 @@ fn calibrators_of_their_own_are_refused() {
 fn small_chunks(n_rows: usize) -> (Model, Vec<Examples>) {
     let (planted, rows) =
         Planted { n_labels: 5, n_wide: 1, n_rules: 3, n_rows, missing: 0.3, seed: 9 }.draw();
-    let builder = rows.beliefs().model().edit();
+    let builder = rows.model().edit();
     let model = planted.rules().iter().fold(builder, |builder, rule| builder.add_rule(rule.clone()));
     let model = model.build().unwrap();
     let all: Vec<usize> = (0..n_rows).collect();
@@ -232,11 +232,11 @@ proptest! {
         }
         let _ = ChunkSums::from_bytes(&bytes);
         let (rows, _) = planted(3, 0.3);
-        prop_assert!(Examples::from_bytes(&bytes, rows.beliefs().model()).is_err());
+        prop_assert!(Examples::from_bytes(&bytes, rows.model()).is_err());
         let mut good = rows.to_bytes(4);
         let at = 12 + at % (good.len() - 12);
         good[at] ^= 1;
-        prop_assert!(Examples::from_bytes(&good, rows.beliefs().model()).is_err());
-        prop_assert!(Examples::from_bytes(&good[..at], rows.beliefs().model()).is_err());
+        prop_assert!(Examples::from_bytes(&good, rows.model()).is_err());
+        prop_assert!(Examples::from_bytes(&good[..at], rows.model()).is_err());
     }
 }

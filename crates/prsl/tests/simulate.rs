@@ -1,7 +1,8 @@
 //! Random models as in the paper's simulation study.
 
-use prsl::simulate::Simulation;
-use prsl::{BeliefMatrix, Body, Error, Model, NoisyOr};
+use prsl::calibrate::BeliefOrigin;
+use prsl::simulate::{RowSimulation, Simulation};
+use prsl::{Assignment, BeliefMatrix, Body, Engines, Error, JunctionTree, LabelId, Model, NoisyOr};
 use prsl_testkit::simulated;
 
 /// A hash of a model and its rows (FNV-1a).
@@ -70,4 +71,71 @@ fn models_with_many_rules_are_drawn_without_shuffling_all_categories_for_each() 
             noisy_or.inhibitions().iter().map(|i| (i.label, i.category)).collect();
         assert!((2..=5).contains(&named.len()) && named.len() == noisy_or.inhibitions().len());
     }
+}
+
+const WEATHER: &str = "\
+label storm prior 0.1
+label sky: clear, cloudy, rain prior 0.5, 0.3, 0.2
+label ground: dry, wet
+label mood: good, bad latent
+rule 0.95: storm -> rain
+rule 0.9: rain <-> wet
+rule 1: storm -> sky != clear
+rule 0.8: rain | storm -> bad
+";
+
+fn rows_for(text: &str, simulation: RowSimulation) -> prsl::Result<(Vec<Assignment>, BeliefMatrix)> {
+    simulation.draw(&Engines::new(&Model::parse(text)?).sampler()?)
+}
+
+/// Of all categories that the model gives a probability near p, the share p is true. Each bin of 10,000 rows has
+/// thousands of categories, so 0.03 is more than three standard errors.
+#[test]
+fn simulated_rows_are_calibrated() {
+    let simulation = RowSimulation { n_rows: 10_000, missing: 0.2, ..RowSimulation::default() };
+    let (truths, beliefs) = rows_for(WEATHER, simulation).unwrap();
+    let model = beliefs.model().clone();
+    let posteriors = JunctionTree::compile(&model).unwrap().infer_batch(&beliefs).unwrap();
+    let mut bins = [(0.0, 0.0, 0.0); 5];
+    for (row, truth) in truths.iter().enumerate() {
+        let marginals = posteriors.marginals(row).unwrap();
+        for label in model.label_ids() {
+            for (category, &probability) in marginals[model.block(label)].iter().enumerate() {
+                let bin = &mut bins[((probability * 5.0) as usize).min(4)];
+                let is_true = truth.category(label).index() == category;
+                *bin = (bin.0 + 1.0, bin.1 + probability, bin.2 + f64::from(u8::from(is_true)));
+            }
+        }
+    }
+    for (n, expected, found) in bins {
+        assert!(n > 1000.0 && (expected / n - found / n).abs() < 0.03, "{bins:?}");
+    }
+}
+
+#[test]
+fn simulated_rows_have_gaps_rules_and_a_prefix() {
+    let simulation = RowSimulation { n_rows: 1000, missing: 0.3, ..RowSimulation::default() };
+    let (truths, beliefs) = rows_for(WEATHER, simulation).unwrap();
+    assert!(truths.iter().all(|truth| truth.indices()[..2] != [0, 0]));
+    let n_missing =
+        (0..1000).filter(|&row| beliefs.origin(row, LabelId::new(0)) == BeliefOrigin::Prior).count();
+    assert!((230..370).contains(&n_missing), "{n_missing}"); // almost five standard deviations
+    assert!((0..1000).all(|row| beliefs.origin(row, LabelId::new(3)) == BeliefOrigin::Prior)); // latent
+    let (first, fewer) = rows_for(WEATHER, RowSimulation { n_rows: 10, ..simulation }).unwrap();
+    assert_eq!((first[..].to_vec(), fewer), (truths[..10].to_vec(), beliefs.slice(0..10)));
+}
+
+#[test]
+fn settings_of_simulated_rows_are_checked() {
+    let refused = |text, simulation| rows_for(text, simulation).unwrap_err().to_string();
+    let default = RowSimulation::default();
+    let messages = [
+        refused("label a", RowSimulation { strength: -1.0, ..default }),
+        refused("label a", RowSimulation { strength: f64::NAN, ..default }),
+        refused("label a", RowSimulation { missing: 1.5, ..default }),
+        refused("label a", RowSimulation { n_rows: usize::MAX, ..default }),
+        refused("label a\ncalibrate a platt 1.2 0", default),
+        refused("label a\nrule 1: a\nrule 1 no: !a", default),
+    ];
+    insta::assert_snapshot!(messages.join("\n"));
 }

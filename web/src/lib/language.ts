@@ -5,8 +5,8 @@ import { HighlightStyle, StreamLanguage } from "@codemirror/language";
 import { tags } from "@lezer/highlight";
 import type { Label } from "./api";
 
-const STATEMENTS = ["label", "calibrate", "rule", "noisy_or", "fixed", "typical", "expect"];
-const WORDS = [
+export const STATEMENTS = ["label", "calibrate", "rule", "noisy_or", "fixed", "typical", "expect"];
+export const WORDS = [
   "from", "latent", "prior", "in", "of", "at_least", "at_most", "exactly", "not", "and", "or", "xor", "true", "false",
   "mpe", "none", "platt", "temperature", "isotonic", "dirichlet", "confusion",
 ];

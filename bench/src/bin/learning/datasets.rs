@@ -138,7 +138,7 @@ fn hidden_labels_of(arguments: &Arguments, dataset: &str, page: &mut Page) -> Re
             let block = model.block(label);
             let sums = (0..train.n_rows()).fold(vec![0.0; block.len()], |sums: Vec<f64>, row| {
                 sums.iter()
-                    .zip(&train.beliefs().row(row)[block.clone()])
+                    .zip(&train.beliefs_of(row..row + 1).row(0)[block.clone()])
                     .map(|(sum, belief)| sum + belief)
                     .collect()
             });

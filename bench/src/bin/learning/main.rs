@@ -13,6 +13,7 @@ use clap::{Parser, ValueEnum};
 use prsl::learn::Examples;
 use prsl::metrics::{Evaluation, Metric};
 use prsl::{BeliefMatrix, CategoryId, LabelId, Model, Normalize, Truth};
+use prsl_bench::publish::{Published, origin, publish};
 use prsl_data::{Cell, TableReader};
 
 const DATASETS: [&str; 6] = ["emotions", "yeast", "birds", "medical", "enron", "mediamill2k"];
@@ -39,6 +40,9 @@ struct Arguments {
     /// Parts, all of them by default.
     #[arg(long, value_delimiter = ',')]
     parts: Option<Vec<Part>>,
+    /// Write the tables into `docs`. With `--datasets` or `--folds` nothing is written there.
+    #[arg(long)]
+    publish: bool,
     /// The file for the report, as Markdown.
     #[arg(long, default_value = "target/learning.md")]
     out: PathBuf,
@@ -52,8 +56,6 @@ struct Arguments {
 enum Part {
     /// The default recipe on all datasets.
     Default,
-    /// The paper's recipe on all datasets.
-    Paper,
     /// Missing training labels.
     Missing,
     /// A label whose truth is never known.
@@ -85,6 +87,7 @@ type Rows = (BeliefMatrix, Vec<Truth>);
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let mut report = String::new();
+    let mut tables = Vec::new();
     let is_there = arguments.data.is_dir();
     if !is_there {
         println!(
@@ -94,14 +97,14 @@ fn main() -> Result<()> {
     }
     for part in Part::value_variants() {
         let is_wanted = arguments.parts.as_ref().is_none_or(|parts| parts.contains(part));
-        let needs_data = matches!(part, Part::Default | Part::Paper | Part::Missing | Part::Hidden);
+        let needs_data = matches!(part, Part::Default | Part::Missing | Part::Hidden);
         if !is_wanted || needs_data && !is_there {
             continue;
         }
+        let start = report.len();
         let mut page = Page { text: &mut report };
         match part {
             Part::Default => datasets::default_recipe(&arguments, &mut page)?,
-            Part::Paper => papers_recipe::papers_recipe(&arguments, &mut page)?,
             Part::Missing => datasets::missing_labels(&arguments, &mut page)?,
             Part::Hidden => datasets::hidden_label(&arguments, &mut page)?,
             Part::Planted => simulated::planted(&mut page)?,
@@ -112,8 +115,24 @@ fn main() -> Result<()> {
             Part::Scale => simulated::scale(&mut page)?,
             Part::Step => papers_recipe::steps(&mut page)?,
         }
+        tables.extend(published(*part, &report[start..]));
     }
-    write(&arguments.out, &report)
+    write(&arguments.out, &report)?;
+    if arguments.publish && arguments.datasets.is_none() && arguments.folds == usize::MAX {
+        for page in publish(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &tables)? {
+            println!("{}", page.display());
+        }
+    }
+    Ok(())
+}
+
+/// The table of a part for the documentation, with its origin behind its title; `None` if it measured nothing.
+fn published(part: Part, text: &str) -> Option<Published> {
+    let (title, table) = text.trim_start().strip_prefix("### ")?.split_once('\n')?;
+    let name = part.to_possible_value()?.get_name().to_owned();
+    let command = format!("make bench-learning LEARNING=\"--parts {name}\"");
+    let text = format!("{title}. {}\n\n{}", origin(&command), table.trim_start());
+    Some(Published { name: format!("learning-{name}"), text })
 }
 
 /// Writes a file, and makes its folder.
@@ -179,12 +198,12 @@ fn with_truths(
     rows: &Examples,
     mut change: impl FnMut(LabelId, Option<CategoryId>) -> Option<CategoryId>,
 ) -> Result<Examples> {
-    let labels = || rows.beliefs().model().label_ids();
-    let mut changed = |truth: &Truth| -> Truth {
+    let labels = || rows.model().label_ids();
+    let mut changed = |truth: Truth| -> Truth {
         labels().zip(truth.categories()).map(|(label, category)| change(label, category)).collect()
     };
-    let truths = rows.truths().iter().map(&mut changed).collect();
-    Ok(Examples::new(rows.beliefs().clone(), truths)?)
+    let truths = rows.truths().map(&mut changed).collect();
+    Ok(Examples::new(rows.to_beliefs(), truths)?)
 }
 
 /// The beliefs of rows, calibrated by a model, without those about one label.
@@ -192,7 +211,8 @@ fn beliefs_without(model: &Model, rows: &Examples, without: usize) -> Result<Bel
     let blocks: Vec<_> = model.label_ids().map(|label| (label.index(), model.block(label))).collect();
     let mut beliefs = BeliefMatrix::new(model);
     for row in 0..rows.n_rows() {
-        let given = rows.beliefs().row(row);
+        let beliefs_of_row = rows.beliefs_of(row..row + 1);
+        let given = beliefs_of_row.row(0);
         let cell = |(label, at): (usize, usize)| (label != without).then_some(given[at]);
         let cells: Vec<Option<f64>> =
             blocks.iter().flat_map(|(label, block)| block.clone().map(|at| (*label, at))).map(cell).collect();
@@ -206,7 +226,7 @@ fn scores(model: &Model, rows: &Examples, wanted: &[Metric]) -> Result<Vec<f64>>
 }
 
 fn scores_of(model: &Model, beliefs: &BeliefMatrix, rows: &Examples, wanted: &[Metric]) -> Result<Vec<f64>> {
-    let scores = Evaluation::of(model, beliefs, rows.truths())?.scores();
+    let scores = Evaluation::of(model, beliefs, &rows.to_truths())?.scores();
     wanted.iter().map(|metric| scores.get(*metric).context("a score is missing")).collect()
 }
 

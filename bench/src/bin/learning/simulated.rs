@@ -33,7 +33,7 @@ pub fn planted(page: &mut Page) -> Result<()> {
                 tell(name, seed as usize - 1, 10);
                 let (generator, rows) = Planted { seed, ..settings }.draw();
                 let start = Instant::now();
-                let learned = learner.learn(rows.beliefs().model(), &rows)?.model;
+                let learned = learner.learn(rows.model(), &rows)?.model;
                 seconds.push(start.elapsed().as_secs_f64());
                 let (literally, others) = compare(&generator, &learned);
                 found += literally;
@@ -116,7 +116,7 @@ pub fn silent_classifiers(arguments: &Arguments, page: &mut Page) -> Result<()> 
     // A base rate in 24,000 test rows has a standard error of 0.003.
     let (_, rows) = Planted { n_rows: 28_000, ..Planted::default() }.draw();
     let [train, test] = [0..4000, 4000..28_000].map(|range| rows.select(&range.collect::<Vec<usize>>()));
-    let model = rows.beliefs().model().clone();
+    let model = rows.model().clone();
     page.row(&["planted rules".to_owned(), format!("{:.3}", largest_difference(&model, &train, &test)?)]);
     if let Some((model, folds)) = arguments.folds("emotions")? {
         let mut differences = Vec::new();
@@ -148,8 +148,8 @@ fn differences_of(model: &Model, train: &Examples, test: &Examples) -> Result<Ve
         let at = learned.block(label).start;
         let posterior: f64 =
             (0..test.n_rows()).filter_map(|row| answers.marginals(row)).map(|row| row[at]).sum();
-        let is_first = |truth: &&Truth| truth.category(label).is_some_and(|category| category.index() == 0);
-        let base_rate = test.truths().iter().filter(is_first).count() as f64;
+        let is_first = |truth: &Truth| truth.category(label).is_some_and(|category| category.index() == 0);
+        let base_rate = test.truths().filter(is_first).count() as f64;
         Ok((posterior - base_rate) / test.n_rows() as f64)
     };
     learned.label_ids().map(one).collect()
@@ -165,7 +165,7 @@ pub fn scale(page: &mut Page) -> Result<()> {
         let (_, rows) = Planted { n_labels: 14, n_rules: 8, n_rows, ..Planted::default() }.draw();
         let start = Instant::now();
         let learner = Learner { max_rules, typical: false, ..Learner::default() };
-        let learned = learner.learn(rows.beliefs().model(), &rows)?;
+        let learned = learner.learn(rows.model(), &rows)?;
         let seconds = start.elapsed().as_secs_f64();
         let n_rules = learned.model.rules().len();
         let each = 1e6 * seconds / (n_rules.max(1) * n_rows) as f64;

@@ -24,7 +24,7 @@ use super::picture::{bar, indented, legend, most_probable, prompt};
 use super::shift;
 
 /// The worked example of the paper.
-const MODEL: &str = include_str!("../../../../examples/warehouse.prsl");
+const MODEL: &str = prsl_server::EXAMPLE;
 /// A rule that is missing there.
 const RULE: &str = "rule 0.9 hands_up: overhead -> high";
 
@@ -205,6 +205,7 @@ fn predictions_of(file: &ModelFile, beliefs: &Path) -> Result<Vec<u8>> {
         format: Some(Format::Csv),
         digits: None,
         verification: None,
+        marks: false,
     };
     prediction.run(Progress::new(false))?;
     Ok(bytes.0.lock().map_or_else(|_| Vec::new(), |bytes| bytes.clone()))

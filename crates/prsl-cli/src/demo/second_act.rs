@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use prsl::learn::{Examples, Learned, Learner};
+use prsl::learn::{Learned, Learner};
 use prsl::metrics::{Evaluation, Metric};
 use prsl::{BeliefMatrix, LabelId, Model, RuleId, Truth};
 use prsl_data::RowColumns;
@@ -52,14 +52,14 @@ impl<'a> SecondAct<'a> {
     pub fn set_up(files: &'a Files) -> Result<Self> {
         write_tables(files)?;
         let base = ModelFile::read(&files.model)?.document.into_model();
-        let Rows { beliefs, truths, .. } = labeled::read_raw(
+        let Rows { examples, .. } = labeled::read_raw(
             &base,
             files.shifts.each_ref().map(PathBuf::as_path),
             &TableOptions::default(),
             RowColumns::default(),
         )?;
+        let truths = examples.to_truths();
         let (activities, missing) = (frequencies(&base, &truths), share_missing(&truths));
-        let examples = Examples::new(beliefs, truths)?;
         let learned = learner().learn(&base, &examples)?;
         files.write(&[(&files.learned, calibrate::text(&learned.model, &files.learned).as_bytes())])?;
 
@@ -165,8 +165,7 @@ struct Score {
 
 impl Score {
     fn of(model: &Model, [beliefs, truth]: &[PathBuf; 2]) -> Result<Score> {
-        let Rows { beliefs: rows, truths, .. } =
-            labeled::read(model, [beliefs, truth], &TableOptions::default(), RowColumns::default())?;
+        let (rows, truths) = read(model, beliefs, truth)?;
         let scores = Evaluation::of(model, &rows, &truths)?.scores();
         let get = |metric| scores.get(metric).unwrap_or(f64::NAN);
         Ok(Score {
@@ -195,9 +194,9 @@ pub fn accuracy_of_activity(model: &Model, rows: &BeliefMatrix, truths: &[Truth]
 
 /// Rows with their truths, calibrated by a model.
 pub fn read(model: &Model, beliefs: &Path, truth: &Path) -> Result<(BeliefMatrix, Vec<Truth>)> {
-    let Rows { beliefs: rows, truths, .. } =
+    let Rows { examples, .. } =
         labeled::read(model, [beliefs, truth], &TableOptions::default(), RowColumns::default())?;
-    Ok((rows, truths))
+    Ok((examples.to_beliefs(), examples.to_truths()))
 }
 
 fn write_tables(files: &Files) -> Result<()> {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use prsl::calibrate::Calibrator;
 use prsl::infer::{AssignmentEngine, EngineSettings, MarginalEngine};
+use prsl::learn::Examples;
 use prsl::metrics::{Evaluation, Predictions, joint_log_likelihoods, label_log_likelihoods};
 use prsl::{BeliefMatrix, Engine, Engines, Error, Limits, Model, Rule, Truth};
 use prsl_data::LabeledReader;
@@ -121,6 +122,7 @@ impl Parts {
             progress.update(rows, reader.progress());
         }
         progress.finish();
+        labeled::tell_skipped_by(&reader);
         labeled::check_weights(&reader)
     }
 }
@@ -135,21 +137,20 @@ pub struct Scorer {
 }
 
 impl Scorer {
-    /// Predicts all rows, and returns the evaluation. Without weights, all rows count the same.
+    /// Predicts all rows, and returns the evaluation. `read` gives the beliefs of some rows for the model.
     pub fn score(
         model: &Model,
-        rows: &BeliefMatrix,
-        truths: &[Truth],
-        weights: Option<&[f64]>,
+        rows: &Examples,
         limits: Limits,
+        read: impl Fn(&Examples) -> prsl::Result<BeliefMatrix>,
     ) -> Result<Evaluation> {
         let settings = EngineSettings { limits, ..EngineSettings::default() };
         let mut scorer = Self::compile(model, EngineKind::Auto, &settings)?;
         let (_, most) = chunk_rows(model, scorer.work());
         for start in (0..rows.n_rows()).step_by(most) {
-            let chunk = start..rows.n_rows().min(start + most);
-            let weights = weights.map(|weights| &weights[chunk.clone()]);
-            scorer.add(&rows.slice(chunk.clone()), &truths[chunk], weights)?;
+            let chunk: Vec<usize> = (start..rows.n_rows().min(start + most)).collect();
+            let chunk = rows.select(&chunk);
+            scorer.add(&read(&chunk)?, &chunk.to_truths(), Some(chunk.weights()))?;
         }
         Ok(scorer.evaluation)
     }

@@ -27,15 +27,19 @@ impl Instance {
     }
 }
 
-/// Reads a row, counted from 1.
+/// Reads a row, counted from 1. If rows that are not valid are kept apart, it must not be one of them.
 pub fn read_row(beliefs: &mut BeliefReader, row: u64) -> Result<Instance> {
     const CHUNK: u64 = 1000;
     let mut before = 0;
     // Does not read beyond the requested row, so that errors there do not matter.
     while let Some(chunk) = beliefs.next_chunk((row - before).min(CHUNK) as usize)? {
-        before += chunk.n_rows() as u64;
+        before += beliefs.n_read() as u64;
         if before == row {
-            return Ok(Instance::Row(chunk));
+            let bad = beliefs.bad_rows().last().filter(|bad| bad.row() == row);
+            return match bad {
+                Some(bad) => bail!("{}", bad.error()),
+                None => Ok(Instance::Row(chunk)),
+            };
         }
     }
     bail!("there is no row {row}: `{}` has {}", beliefs.table().name(), counted(before, "row"))

@@ -197,8 +197,7 @@ impl Outcome<'_> {
         let models = [Some((ALONE, &raw)), base, Some((LEARNED, self.model()))];
         let rows = self.evaluated();
         let score = |(name, model): (&'static str, &Model)| {
-            let beliefs = rows.beliefs_for(model)?;
-            Ok((name, Scorer::score(model, &beliefs, rows.truths(), Some(rows.weights()), limits)?))
+            Ok((name, Scorer::score(model, rows, limits, |rows| rows.beliefs_for(model))?))
         };
         self.evaluations = models.into_iter().flatten().map(score).collect::<Result<_>>()?;
         Ok(())

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use prsl::learn::Examples;
 use prsl::{Label, Model};
-use prsl_data::{ColumnsProblem, RowColumns};
+use prsl_data::{ColumnsProblem, Key, RowColumns};
 
 use super::Arguments;
 use super::settings::{Recipe, VALID_FRACTION};
@@ -31,14 +31,32 @@ impl Arguments {
         let columns = RowColumns::new(self.weights.as_deref(), self.key.as_deref());
         let rows = labeled::read_raw(base, [beliefs, truth], &self.tables, columns)?;
         let in_truth = || format!("`{}`", truth.display());
-        let mut examples = Examples::new(rows.beliefs, rows.truths)?;
+        let mut examples = rows.examples;
         if let Some(weights) = rows.weights {
             examples = examples.with_weights(weights).with_context(in_truth)?;
         }
         match rows.keys {
-            Some(keys) => examples.by_keys(&keys).with_context(in_truth),
+            Some(keys) => {
+                check_keys(&keys, &rows.skipped).with_context(in_truth)?;
+                examples.by_keys(&keys).with_context(in_truth)
+            }
             None => Ok(examples),
         }
+    }
+}
+
+/// Returns an error that names the rows of the table if two of them have the same key.
+fn check_keys(keys: &[Key], skipped: &[u64]) -> Result<()> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by(|&a, &b| keys[a].cmp(&keys[b]));
+    match order.windows(2).find(|pair| keys[pair[0]] == keys[pair[1]]) {
+        Some(&[first, second]) => bail!(
+            "rows {} and {} have the key `{}`; each row needs a key of its own",
+            labeled::number(skipped, first),
+            labeled::number(skipped, second),
+            keys[first]
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -115,8 +115,8 @@ impl Arguments {
         train: &Examples,
     ) -> Validated {
         let n_folds = self.n_folds();
-        let known = |(truth, weight): &(&prsl::Truth, &f64)| truth.n_known() > 0 && **weight > 0.0;
-        let n_known = train.truths().iter().zip(train.weights()).filter(known).count();
+        let is_used = |row: &usize| train.weights()[*row] > 0.0 && train.n_known(*row) > 0;
+        let n_known = (0..train.n_rows()).filter(is_used).count();
         if n_folds == 0 {
             return Validated::NotWanted;
         }

@@ -56,10 +56,11 @@ pub(super) fn after(learning: &Learning, limits: Limits) -> Result<()> {
 }
 
 fn warn_about_labels(model: &Model, train: &Examples) {
-    for (at, label) in model.labels().iter().enumerate() {
-        let mut counts = vec![0; label.n_categories()];
-        let known = train.truths().iter().filter_map(|truth| truth.indices()[at]);
-        known.for_each(|category| counts[category] += 1);
+    let mut all: Vec<Vec<usize>> = model.labels().iter().map(|label| vec![0; label.n_categories()]).collect();
+    for truth in train.truths() {
+        truth.known().for_each(|(label, category)| all[label.index()][category.index()] += 1);
+    }
+    for (label, counts) in model.labels().iter().zip(all) {
         let seen: Vec<usize> = (0..counts.len()).filter(|&category| counts[category] > 0).collect();
         let name = label.name();
         match seen[..] {

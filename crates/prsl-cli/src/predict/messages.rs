@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use prsl::Status;
 
-use super::{Arguments, EngineKind, Summary};
+use super::bad_rows::INVALID;
+use super::{Arguments, EngineKind, FailOn, Summary};
 use crate::failure::FAILED_ROWS;
-use crate::output;
 use crate::progress::{counted, grouped};
 use crate::style::{self, shell, styled};
 use crate::table::Query;
+use crate::{labeled, output};
 
 impl Arguments {
     /// The reason for approximate marginals, empty if loopy propagation was asked for; `None` if they are exact.
@@ -34,6 +35,10 @@ impl Arguments {
     /// Prints what is to be known about the rows, and last a summary in one line.
     pub(super) fn tell(&self, summary: &Summary) {
         let rows = counted(summary.rows, "row");
+        if !self.marks() {
+            let n_read = summary.rows + summary.bad_rows;
+            labeled::tell_skipped(summary.bad_rows, n_read, summary.first_problem.as_deref());
+        }
         self.tell_doubts(summary, &rows);
         if let Some(first) = summary.first_impossible {
             let n = summary.not_ok.get(&Status::Impossible).copied().unwrap_or(0);
@@ -55,28 +60,32 @@ impl Arguments {
 
     /// `4 rows written to answers.csv: 3 ok, 1 impossible`, or only `4 rows answered` if all are ok.
     fn summary(&self, summary: &Summary) -> String {
-        let rows = counted(summary.rows, "row");
+        let n_invalid = if self.marks() { summary.bad_rows } else { 0 };
+        let rows = counted(summary.rows + n_invalid, "row");
         let done = match self.output.as_deref().filter(|path| path.as_os_str() != "-") {
             Some(path) => format!("{rows} written to {}", path.display()),
             None => format!("{rows} answered"),
         };
-        if summary.not_ok.is_empty() {
+        if summary.not_ok.is_empty() && n_invalid == 0 {
             return done;
         }
         let n_ok = summary.rows - summary.not_ok.values().sum::<u64>();
         let ok = [(Status::Ok, n_ok)];
         let all = ok.iter().filter(|(_, n)| *n > 0).map(|(status, n)| (status, n)).chain(&summary.not_ok);
+        let all = all.map(|(status, n)| (status.name(), *n)).chain([(INVALID, n_invalid)]);
         let counts: Vec<String> =
-            all.map(|(status, n)| format!("{} {}", grouped(*n), status.name())).collect();
+            all.filter(|(_, n)| *n > 0).map(|(status, n)| format!("{} {status}", grouped(n))).collect();
         format!("{done}: {}", counts.join(", "))
     }
 
     /// The exit code: that of `--fail-on`, if a row has one of its statuses.
     pub(super) fn exit_code(&self, summary: &Summary) -> ExitCode {
-        let is_named = |status: &Status| self.fail_on.iter().any(|it| Status::from(*it) == *status);
+        let is_named = |status: &Status| self.fail_on.iter().any(|it| it.status() == Some(*status));
         let failed = summary.not_ok.iter().filter(|(status, _)| is_named(status));
-        let failed: Vec<String> =
-            failed.map(|(status, n)| format!("{} `{}`", grouped(*n), status.name())).collect();
+        let n_invalid = if self.fail_on.contains(&FailOn::Invalid) { summary.bad_rows } else { 0 };
+        let failed = failed.map(|(status, n)| (status.name(), *n)).chain([(INVALID, n_invalid)]);
+        let failed = failed.filter(|(_, n)| *n > 0);
+        let failed: Vec<String> = failed.map(|(status, n)| format!("{} `{status}`", grouped(n))).collect();
         if failed.is_empty() {
             return ExitCode::SUCCESS;
         }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use prsl::{BeliefMatrix, Model, Status};
-use prsl_data::{BeliefReader, Column, ColumnKind, ColumnSpec, TableWriter, Target};
+use prsl_data::{BadRow, BeliefReader, Column, ColumnKind, ColumnSpec, TableWriter, Target};
 
+use super::bad_rows::{Lines, Places};
 use super::people::{PeopleTable, terminal_width};
 use crate::progress::Progress;
 use crate::table::{Answers, Query};
@@ -32,16 +33,22 @@ pub struct Prediction<'a> {
     pub digits: Option<usize>,
     /// The rows to be verified, if any.
     pub verification: Option<Verification>,
+    /// Whether rows that are not valid are in the output, too.
+    pub marks: bool,
 }
 
 /// Statistics of a run.
 #[derive(Default)]
 pub struct Summary {
-    /// The number of rows.
+    /// The number of valid rows.
     pub rows: u64,
+    /// The number of rows that are not valid.
+    pub bad_rows: u64,
+    /// What is wrong with the first one, with file and row.
+    pub first_problem: Option<String>,
     /// The number of rows with each status except `ok`.
     pub not_ok: BTreeMap<Status, u64>,
-    /// The first impossible row, from 1.
+    /// The first impossible row of the table, from 1.
     pub first_impossible: Option<u64>,
     /// The rows to be verified, if any.
     pub verification: Option<Verification>,
@@ -51,8 +58,12 @@ pub struct Summary {
 
 /// Some rows.
 struct Rows {
+    /// The valid ones.
     beliefs: BeliefMatrix,
-    /// The columns that identify them.
+    places: Places,
+    /// What is wrong with the first row that is not valid.
+    first_problem: Option<String>,
+    /// The columns that identify all of them.
     ids: Vec<Column>,
     /// The share of the table that has been read.
     part: Option<f64>,
@@ -78,9 +89,15 @@ impl Prediction<'_> {
             true => vec![ColumnSpec::new("row", ColumnKind::Integer)],
             false => self.beliefs.id_columns().to_vec(),
         };
-        let mut sink = Some(Sink::new(self.model, query, &ids, self.format, self.digits));
-        // A table for people rounds by itself.
-        let digits = self.digits.filter(|_| self.format.is_some());
+        let specs = query.columns(&ids, self.marks);
+        let mut sink = Some(Sink::new(self.model, query, specs, ids.len(), self.format, self.digits));
+        let layout = Layout {
+            is_numbered,
+            has_row_numbers: query.has_row_numbers(),
+            marks: self.marks,
+            // A table for people rounds by itself.
+            digits: self.digits.filter(|_| self.format.is_some()),
+        };
         let (beliefs, target) = (self.beliefs, self.target);
         let mut summary = Summary { verification: self.verification, ..Summary::default() };
         summary.note = thread::scope(|scope| {
@@ -97,20 +114,16 @@ impl Prediction<'_> {
             for chunk in chunks {
                 let rows = chunk?;
                 let start = Instant::now();
-                let answers = query.answer(&rows.beliefs, summary.rows)?;
+                let numbers: Vec<u64> =
+                    rows.places.valid().into_iter().map(|place| rows.places.number(place)).collect();
+                let answers = query.answer(&rows.beliefs, summary.rows, &numbers)?;
                 let next = next_rows(chunk_rows.load(Ordering::Relaxed), start.elapsed());
                 chunk_rows.store(next.clamp(fewest, most), Ordering::Relaxed);
-                let number = |row: &usize| Some(summary.rows as i64 + *row as i64 + 1);
-                let mut columns: Vec<Column> = match is_numbered {
-                    true => vec![Column::Integer(answers.rows.iter().map(number).collect())],
-                    false => rows.ids.iter().map(|column| selected(column, &answers.rows)).collect(),
-                };
-                summary.add(&rows.beliefs, &answers);
-                columns.extend(answers.columns.into_iter().map(|column| rounded(column, digits)));
-                if to_write.send(columns).is_err() {
+                summary.add(&rows, &answers, &numbers);
+                if to_write.send(layout.columns(&rows, answers)).is_err() {
                     break; // the writer reports why it stopped
                 }
-                progress.update(summary.rows, rows.part);
+                progress.update(summary.rows + summary.bad_rows, rows.part);
             }
             drop(to_write);
             writing.join().expect("writing does not panic")?.finish()
@@ -120,13 +133,38 @@ impl Prediction<'_> {
     }
 }
 
-/// The values of these rows, one after the other.
-fn selected(column: &Column, rows: &[usize]) -> Column {
-    match column {
-        Column::Number(values) => Column::Number(rows.iter().map(|&row| values[row]).collect()),
-        Column::Integer(values) => Column::Integer(rows.iter().map(|&row| values[row]).collect()),
-        Column::Text(values) => Column::Text(rows.iter().map(|&row| values[row].clone()).collect()),
-        Column::Boolean(values) => Column::Boolean(rows.iter().map(|&row| values[row]).collect()),
+/// What the columns of the output are.
+struct Layout {
+    /// Whether the number of the row identifies it, instead of columns of the table.
+    is_numbered: bool,
+    /// Whether the answers begin with the number of the row.
+    has_row_numbers: bool,
+    /// Whether rows that are not valid have lines, too.
+    marks: bool,
+    digits: Option<usize>,
+}
+
+impl Layout {
+    /// The columns for some rows.
+    fn columns(&self, rows: &Rows, answers: Answers) -> Vec<Column> {
+        let lines = Lines::new(&rows.places, &answers, self.marks);
+        let places = lines.places();
+        let numbered =
+            || Column::Integer(places.iter().map(|&place| Some(rows.places.number(place) as i64)).collect());
+        let mut columns: Vec<Column> = match self.is_numbered {
+            true => vec![numbered()],
+            false => rows.ids.iter().map(|column| column.select(&places)).collect(),
+        };
+        let first = columns.len();
+        columns.extend(answers.columns.into_iter().map(|column| lines.spread(rounded(column, self.digits))));
+        if self.marks {
+            if self.has_row_numbers {
+                columns[first] = numbered();
+            }
+            let status = columns.pop().expect("the status is the last column");
+            columns.extend([lines.with_invalid(status), lines.problems(&rows.places)]);
+        }
+        columns
     }
 }
 
@@ -156,17 +194,15 @@ impl Sink {
     fn new(
         model: &Model,
         query: &Query,
-        ids: &[ColumnSpec],
+        specs: Vec<ColumnSpec>,
+        n_ids: usize,
         format: Option<prsl_data::Format>,
         digits: Option<usize>,
     ) -> Sink {
-        let specs = query.columns(ids);
         let starts = query.starts();
         match format {
             Some(format) => Sink::Closed(format, specs),
-            None => {
-                Sink::People(PeopleTable::new(model, &specs, ids.len(), starts, digits, terminal_width()))
-            }
+            None => Sink::People(PeopleTable::new(model, &specs, n_ids, starts, digits, terminal_width())),
         }
     }
 
@@ -189,11 +225,15 @@ impl Sink {
 
 /// Reads until the end, an error, or a closed channel.
 fn read(mut beliefs: BeliefReader, chunk_rows: &AtomicUsize, chunks: &SyncSender<Read>) {
+    let mut n_read = 0;
     loop {
         let chunk = match beliefs.next_chunk(chunk_rows.load(Ordering::Relaxed)) {
             Ok(Some(rows)) => {
                 let (ids, part) = (beliefs.ids().to_vec(), beliefs.table().progress());
-                Ok(Rows { beliefs: rows, ids, part })
+                let places = Places::new(n_read + 1, beliefs.n_read(), beliefs.bad_rows());
+                let first_problem = beliefs.bad_rows().first().map(|bad: &BadRow| bad.error().to_string());
+                n_read += beliefs.n_read() as u64;
+                Ok(Rows { beliefs: rows, places, first_problem, ids, part })
             }
             Ok(None) => break,
             Err(error) => Err(error),
@@ -238,15 +278,19 @@ pub fn next_rows(rows: usize, time: Duration) -> usize {
 }
 
 impl Summary {
-    fn add(&mut self, rows: &BeliefMatrix, answers: &Answers) {
+    fn add(&mut self, rows: &Rows, answers: &Answers, numbers: &[u64]) {
         if let Some(verification) = &mut self.verification {
-            verification.observe(rows, answers);
+            verification.observe(&rows.beliefs, answers, numbers);
         }
         let first = answers.status.iter().position(|&status| status == Status::Impossible);
-        self.first_impossible = self.first_impossible.or(first.map(|row| self.rows + row as u64 + 1));
+        self.first_impossible = self.first_impossible.or(first.map(|row| numbers[row]));
+        self.bad_rows += (rows.places.problems.len() - numbers.len()) as u64;
+        if self.first_problem.is_none() {
+            self.first_problem.clone_from(&rows.first_problem);
+        }
         for &status in answers.status.iter().filter(|&&status| status != Status::Ok) {
             *self.not_ok.entry(status).or_default() += 1;
         }
-        self.rows += rows.n_rows() as u64;
+        self.rows += numbers.len() as u64;
     }
 }

@@ -26,6 +26,7 @@ fn all_help_texts() {
         "demo",
         "simulate",
         "serve",
+        "lsp",
         "schema",
         "completions",
     ] {

@@ -1,5 +1,6 @@
 //! Tests of the `prsl` command: arguments and files in; text, files and exit codes out.
 
+mod bad_rows;
 mod calibrate;
 mod cases;
 mod check;
@@ -13,11 +14,14 @@ mod explain;
 mod export;
 mod files;
 mod fmt;
+mod gallery;
+mod grammar;
 mod help;
 mod import;
 mod learn;
 mod learn_options;
 mod learn_report;
+mod lsp;
 mod memory;
 mod pipes;
 mod plot;

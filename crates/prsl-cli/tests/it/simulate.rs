@@ -99,6 +99,47 @@ fn existing_files_are_not_overwritten() {
 }
 
 #[test]
+fn rows_are_drawn_for_a_given_model() {
+    let folder = Folder::warehouse();
+    let arguments = "simulate warehouse.prsl --rows 50 --missing 0.2 --seed 3 -o shifts";
+    let run = folder.prsl(arguments).done();
+    insta::assert_snapshot!(run);
+    for command in run.stdout.lines().filter_map(|line| line.strip_prefix("  prsl ")) {
+        folder.prsl(command).done();
+    }
+    assert_eq!(folder.prsl("evaluate warehouse.prsl shifts/beliefs.csv shifts/truth.csv").code, 0);
+    let head = |name: &str| folder.read(name).lines().take(4).collect::<Vec<_>>().join("\n");
+    insta::assert_snapshot!(format!("{}\n\n{}", head("shifts/beliefs.csv"), head("shifts/truth.csv")));
+    // The hard rule holds in every row.
+    for truth in folder.read("shifts/truth.csv").lines().skip(1) {
+        assert_eq!(truth.starts_with("walking,"), truth.contains(",gait,"), "{truth}");
+    }
+    // Nothing is overwritten, unless told so.
+    assert_eq!(folder.prsl(arguments).code, 3);
+    folder.prsl(&format!("{arguments} --force")).done();
+}
+
+#[test]
+fn yes_no_labels_have_one_column_and_latent_labels_none() {
+    let folder = Folder::new(&[("fire.prsl", "label fire latent\nlabel alarm\nrule 0.9: alarm <-> fire\n")]);
+    folder.prsl("simulate fire.prsl --rows 3 -o drawn").done();
+    assert_eq!(folder.read("drawn/beliefs.csv").lines().next(), Some("alarm"));
+    assert_eq!(folder.read("drawn/truth.csv").lines().next(), Some("fire,alarm"));
+}
+
+#[test]
+fn wrong_uses_with_a_given_model() {
+    let impossible = "label a\nrule 1 yes: a\nrule 1 no: !a\n";
+    let folder = Folder::new(&[("impossible.prsl", impossible), ("a.prsl", "label a\n")]);
+    insta::assert_snapshot!(folder.prsl("simulate impossible.prsl -o none"));
+    insta::assert_snapshot!(folder.prsl("simulate a.prsl --strength -1 -o none"));
+    insta::assert_snapshot!(folder.prsl("simulate a.prsl --labels 5 -o none"));
+    insta::assert_snapshot!(folder.prsl("simulate --missing 0.5 -o none"));
+    insta::assert_snapshot!(folder.prsl("simulate absent.prsl -o none"));
+    assert_eq!(folder.files(), ["a.prsl", "impossible.prsl"]);
+}
+
+#[test]
 fn wrong_uses() {
     let folder = Folder::new(&[("file", "")]);
     insta::assert_snapshot!(folder.prsl("simulate"));

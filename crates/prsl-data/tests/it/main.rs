@@ -1,6 +1,7 @@
 //! Tests of the public interface, in one binary so that they are linked once.
 
 mod arff;
+mod bad_rows;
 mod beliefs;
 mod csv;
 mod dialect;

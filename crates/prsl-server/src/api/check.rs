@@ -70,7 +70,7 @@ pub(crate) fn checked(document: &Document, limits: PostedLimits) -> Result<Check
     {
         check_work(engine.work() * n_expectations as f64, limits)?;
     }
-    let findings = lint::check_within(document, memory);
+    let findings = lint::check_affordable(document, memory, limits.work);
     let expectations = lint::expectation_results(document, &findings);
     let (findings, notes): (Vec<_>, Vec<_>) = findings.into_iter().partition(Finding::counts);
     let cost = notes.iter().find(|note| note.code == "inference-cost");

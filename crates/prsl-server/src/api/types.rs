@@ -270,7 +270,7 @@ pub(crate) struct WhatIfRequest {
 }
 
 /// A change of one rule.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum RuleEdit {
     /// Another probability.
@@ -280,7 +280,7 @@ pub(crate) enum RuleEdit {
 }
 
 /// The word for a rule that is left out.
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Off {
     /// The rule is left out.

@@ -14,8 +14,9 @@ use super::predict::{check_size, row_answers};
 use super::types::{RowAnswer, RuleEdit, WhatIfRequest, WhatIfResponse};
 use crate::batch::{Wanted, answer_rows};
 use crate::input::Input;
+use crate::posted::Question;
 use crate::problem::Problem;
-use crate::served::{Purpose, Served, check_work};
+use crate::served::{Purpose, Served, Trust, check_work};
 use crate::service::Service;
 use crate::work::{Lane, Watch};
 
@@ -76,6 +77,7 @@ fn run(service: &Service, request: WhatIfRequest, watch: &Watch) -> Result<WhatI
     watch.check()?;
     let wanted = Wanted { marginals: true, best: None };
     let rows = answered(service, &served, &request.rows, wanted, watch)?;
+    service.posted().trim();
     let engine = served.marginals.engine().name();
     Ok(WhatIfResponse { engine, answer, conflict, best_refused, explanation, flip, next, rows })
 }
@@ -90,15 +92,22 @@ fn changed(service: &Service, request: &WhatIfRequest) -> Result<(Arc<Served>, V
         let n_rules = served.model().rules().len();
         return Ok((served, (1..=n_rules).collect()));
     }
-    let model = model(service, request)?;
-    let (edited, numbers) = edited(&model, &request.rules)?;
-    let is_explained = request.label.is_some() || request.explain || request.next;
-    let purpose = if is_explained { Purpose::Explain } else { Purpose::Predict };
     let limits = service.settings().limits.posted;
-    let served = Served::compile_posted(Document::of_model(&edited)?, limits, purpose)?;
+    let question = Question { text: text(service, request)?, rules: request.rules.clone() };
+    let (served, is_kept) = service.posted().find(question, |question| {
+        let model = Document::read(&question.text)?.into_model();
+        let document = Document::of_model(&edited(&model, &question.rules)?)?;
+        Served::compile("posted", document, Trust::Request(limits))
+    })?;
+    service.metrics().count_posted(is_kept);
+    // The numbers of the rules that are not off.
+    let numbers = (1..).filter(|number| is_kept_rule(&request.rules, *number));
+    let numbers = numbers.take(served.model().rules().len()).collect();
+    let is_explained = request.label.is_some() || request.explain || request.next;
+    served.check_purpose(limits, if is_explained { Purpose::Explain } else { Purpose::Predict })?;
     check_work(served.marginals.work() * n_rows as f64, limits)?;
     check_size(service, &served, n_rows, 1)?;
-    Ok((Arc::new(served), numbers))
+    Ok((served, numbers))
 }
 
 /// The answers to rows of beliefs.
@@ -117,11 +126,11 @@ fn answered(
     Ok(answers.iter().flat_map(|answers| row_answers(served, answers)).collect())
 }
 
-/// The model of a request: one that is served, or its text.
-fn model(service: &Service, request: &WhatIfRequest) -> Result<Model, Problem> {
+/// The text of the model of a request: of one that is served, or its own.
+fn text(service: &Service, request: &WhatIfRequest) -> Result<String, Problem> {
     match (&request.model, &request.text) {
-        (Some(name), None) => Ok(service.catalog().find(name)?.model().clone()),
-        (None, Some(text)) => Ok(posted(service, text)?.into_model()),
+        (Some(name), None) => Ok(service.catalog().find(name)?.document.source().to_owned()),
+        (None, Some(text)) => check_bytes(service, text).map(|()| text.clone()),
         _ => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "Model",
@@ -132,15 +141,26 @@ fn model(service: &Service, request: &WhatIfRequest) -> Result<Model, Problem> {
 
 /// The model of a text in a request.
 pub(crate) fn posted(service: &Service, text: &str) -> Result<Document, Problem> {
+    check_bytes(service, text)?;
+    Ok(Document::read(text)?)
+}
+
+/// Returns an error if a text is larger than that of a model in a request may be.
+fn check_bytes(service: &Service, text: &str) -> Result<(), Problem> {
     let limit = service.settings().limits.posted.bytes;
     if text.len() > limit {
         return Err(Error::TooLarge { bytes: text.len(), limit }.into());
     }
-    Ok(Document::read(text)?)
+    Ok(())
 }
 
-/// The model with changed rules, and the numbers that its rules had before.
-fn edited(model: &Model, rules: &BTreeMap<usize, RuleEdit>) -> Result<(Model, Vec<usize>), Error> {
+/// Whether the rule of this number is not off.
+fn is_kept_rule(rules: &BTreeMap<usize, RuleEdit>, number: usize) -> bool {
+    !matches!(rules.get(&number), Some(RuleEdit::Off(_)))
+}
+
+/// The model with changed rules.
+fn edited(model: &Model, rules: &BTreeMap<usize, RuleEdit>) -> Result<Model, Error> {
     let mut editing = model.edit();
     for (&number, edit) in rules {
         if number == 0 || number > model.rules().len() {
@@ -150,8 +170,5 @@ fn edited(model: &Model, rules: &BTreeMap<usize, RuleEdit>) -> Result<(Model, Ve
             editing = editing.probability_at(RuleId::new(number - 1), probability);
         }
     }
-    let is_kept = |number: &usize| !matches!(rules.get(number), Some(RuleEdit::Off(_)));
-    let numbers: Vec<usize> = (1..=model.rules().len()).filter(is_kept).collect();
-    let edited = editing.retain_rules(|rule| is_kept(&(rule.index() + 1))).build()?;
-    Ok((edited, numbers))
+    editing.retain_rules(|rule| is_kept_rule(rules, rule.index() + 1)).build()
 }

@@ -4,6 +4,7 @@ mod answers;
 mod faults;
 mod fuzzing;
 mod hostile;
+mod posted;
 mod protocol;
 mod reload;
 mod security;

@@ -1,5 +1,6 @@
 //! Completes the belief about one label: missing cells are filled, and the sum is checked or made 1.
 
+use super::{BeliefMatrix, BeliefOrigin};
 use crate::distribution::SUM_TOLERANCE;
 use crate::error::{Error, Result};
 use crate::label::Label;
@@ -13,6 +14,15 @@ pub enum Normalize {
     Never,
     /// Every belief is divided by its sum. A number above 1 is an error if it is the only one given.
     Always,
+}
+
+impl BeliefMatrix {
+    /// Adds a row of beliefs that are completed and calibrated already.
+    pub(crate) fn push_completed(&mut self, values: &[f64], origins: impl Iterator<Item = BeliefOrigin>) {
+        self.values.extend_from_slice(values);
+        self.origins.extend(origins);
+        self.n_rows += 1;
+    }
 }
 
 /// Appends one label's belief to `out`, completed and divided by its sum.

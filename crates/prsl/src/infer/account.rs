@@ -73,6 +73,12 @@ impl Account {
         self.balance().reserved
     }
 
+    /// Bytes that are in use or reserved: permanent data, and workspaces, lent or idle.
+    pub(crate) fn held(&self) -> u64 {
+        let balance = self.balance();
+        balance.reserved.saturating_add(balance.workspaces)
+    }
+
     /// Bytes that are not reserved permanently.
     pub(crate) fn left(&self) -> u64 {
         self.limit.saturating_sub(self.reserved())
@@ -217,7 +223,7 @@ mod tests {
         let pool = account.pool::<u32>(8);
         pool.with(|| 1, |_| ());
         account.rest();
-        assert_eq!(account.balance().workspaces, 8);
+        assert_eq!((account.balance().workspaces, account.held()), (8, 8));
         account.pool::<u64>(60).with(|| 1, |_| ());
         account.rest();
         assert_eq!(account.balance().workspaces, 0);

@@ -83,6 +83,8 @@ pub(crate) struct Prices {
     /// The same for clauses with sets of categories.
     unions: Vec<f64>,
     counts: f64,
+    /// ½ ln of the number of rows: the price of an inhibition probability.
+    number: f64,
     sizes: Vec<usize>,
 }
 
@@ -90,8 +92,9 @@ pub(crate) struct Prices {
 pub(crate) const MAX_LITERALS: usize = 4;
 
 impl Prices {
-    /// Prices for labels of these sizes. Unary rules are only about the labels in `unary`.
-    pub(crate) fn new(sizes: &[usize], unary: &[usize]) -> Self {
+    /// Prices for labels of these sizes. Unary rules are only about the labels in `unary`. Numbers cost ½ ln of the total
+    /// weight of the rows.
+    pub(crate) fn new(sizes: &[usize], unary: &[usize], total: f64) -> Self {
         let singles = |&size: &usize| if size == 2 { 2.0 } else { 2.0 * size as f64 };
         let sets = |&size: &usize| (size as f64).exp2() - 2.0;
         let mut clauses = log_symmetric(sizes.iter().map(singles));
@@ -100,7 +103,17 @@ impl Prices {
             unary.iter().map(|&label| count(&sizes[label])).sum::<f64>().max(1.0).ln()
         };
         (clauses[1], unions[1]) = (log_sum(&singles), log_sum(&sets));
-        Self { clauses, unions, counts: (2.0 * MAX_COUNT as f64).ln(), sizes: sizes.to_vec() }
+        let counts = (2.0 * MAX_COUNT as f64).ln();
+        Self { clauses, unions, counts, number: 0.5 * total.max(1.0).ln(), sizes: sizes.to_vec() }
+    }
+
+    /// The price of an inhibition probability at parsimony 1.
+    pub(crate) fn number(&self) -> f64 {
+        self.number
+    }
+
+    pub(crate) fn sizes(&self) -> &[usize] {
+        &self.sizes
     }
 
     /// The price of a rule at parsimony 1.
@@ -143,6 +156,7 @@ impl Sheet {
         prices: &Prices,
         parsimony: f64,
         unary: &[usize],
+        learned: &[Feature],
         tried: &BTreeSet<Feature>,
         short_list: &mut ShortList,
     ) -> Vec<Candidate> {
@@ -171,6 +185,9 @@ impl Sheet {
             .flat_map(|candidate| self.extensions(&pays(), candidate))
             .collect();
         found.extend(longer);
+        let softer = pays().beyond_chance(|pays| self.softenings(pays, learned)).0;
+        found.retain(|candidate| softer.iter().all(|it| it.feature != candidate.feature));
+        found.extend(softer);
         sort(&mut found);
         found.dedup_by(|a, b| a.feature == b.feature);
         found
@@ -189,6 +206,13 @@ impl Sheet {
         }
         let features = (1..=MAX_COUNT).flat_map(|n| [Feature::Fewer(n), Feature::More(n)]);
         features.filter_map(|feature| pays.candidate(feature)).collect()
+    }
+
+    /// Clauses that soften learned ones.
+    fn softenings(&self, pays: &Pays<'_>, learned: &[Feature]) -> Vec<Candidate> {
+        let price = pays.parsimony * pays.prices.number();
+        let all = pays.prices.softenings(learned, &self.sizes).into_iter();
+        all.filter_map(|feature| pays.at_price(feature, price)).collect()
     }
 
     /// Candidates with one literal or category more.
@@ -440,8 +464,13 @@ impl<'a> Pays<'a> {
     }
 
     fn candidate(&self, feature: Feature) -> Option<Candidate> {
+        let price = self.parsimony * self.prices.of(&feature);
+        self.at_price(feature, price)
+    }
+
+    fn at_price(&self, feature: Feature, price: f64) -> Option<Candidate> {
         self.n_payable.fetch_add(1, Ordering::Relaxed);
-        self.priced(self.sheet.counts_of(&feature), feature)
+        self.priced(self.sheet.counts_of(&feature), feature, price)
     }
 
     /// Like [`Self::candidate`], for a clause that is only named if it may pay.
@@ -450,13 +479,12 @@ impl<'a> Pays<'a> {
             self.n_payable.fetch_add(1, Ordering::Relaxed);
         }
         let may_pay = counts.bound() > self.parsimony * self.prices.clauses[n_literals];
-        (may_pay && counts.gain() > self.parsimony * self.prices.clauses[n_literals])
-            .then(|| self.priced(counts, feature()))
-            .flatten()
+        let price = self.parsimony * self.prices.clauses[n_literals];
+        (may_pay && counts.gain() > price).then(|| self.priced(counts, feature(), price)).flatten()
     }
 
-    fn priced(&self, counts: Counts, feature: Feature) -> Option<Candidate> {
-        let ((weight, gain), price) = (counts.best(), self.parsimony * self.prices.of(&feature));
+    fn priced(&self, counts: Counts, feature: Feature, price: f64) -> Option<Candidate> {
+        let (weight, gain) = counts.best();
         let variance_ratio = counts.variance_ratio(weight);
         (gain > price && !self.tried.contains(&feature)).then_some(Candidate {
             feature,

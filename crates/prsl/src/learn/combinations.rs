@@ -2,6 +2,15 @@
 //!
 //! A label set s that occurs N times where E are expected gets the weight exp(a + b ln(N / E)), b >= 0. Two parameters
 //! serve all label sets. A row's own occurrence is left out of N, so that rare sets do not explain themselves.
+//!
+//! Label sets are counted in complete rows. The two parameters are fitted to all rows, because complete rows may be few.
+//! With S(y) = 1 + Σₛ wₛ [y = s], the likelihood of what is known of a row, K, is multiplied by
+//!
+//! ```text
+//! (1 + Σ over s that agree with K of wₛ P(s | x) / P(K | x)) / (1 + Σₛ wₛ P(s | x))                        (1)
+//! ```
+//!
+//! If all labels are known, the numerator is 1 + w of the row's own label set.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -44,9 +53,17 @@ struct Table {
     entries: Vec<Entry>,
     /// Row by row: P(s | x) by the rules.
     probabilities: Vec<f64>,
-    /// Row by row: the position of the row's own label set.
-    own: Vec<Option<usize>>,
+    /// Row by row: what is known.
+    known: Vec<Given>,
     weights: Vec<f64>,
+}
+
+/// What is known of a row.
+enum Given {
+    /// All labels: the position of the row's label set, if it is one of the entries.
+    Own(Option<usize>),
+    /// Some labels: the entries that agree with them, and P(s | x) / P(K | x) of each.
+    Agreeing(Vec<(usize, f64)>),
 }
 
 /// The value of the two parameters.
@@ -110,9 +127,12 @@ impl Table {
             (0..data.n_labels()).filter_map(|label| data.truth(row, label)).collect()
         };
         let is_complete = |row: &usize| data.known[*row] == Known::All;
-        let rows: Vec<usize> =
-            problem.rows_to_score(seed).into_iter().filter(is_complete).take(MAX_ROWS).collect();
-        let sets: BTreeSet<Vec<usize>> = rows.iter().map(|&row| assignment(row)).collect();
+        let (mut complete, mut partial): (Vec<usize>, Vec<usize>) =
+            problem.rows_to_score(seed).into_iter().partition(is_complete);
+        complete.truncate(MAX_ROWS);
+        partial.truncate(MAX_ROWS - complete.len());
+        let rows = [&complete[..], &partial].concat();
+        let sets: BTreeSet<Vec<usize>> = complete.iter().map(|&row| assignment(row)).collect();
         let sets: Vec<Vec<usize>> = sets.into_iter().collect();
         let counts = problem.ask(None, &Question::LabelSets { sets: sets.clone() });
         // Combinations of the base stay as they are.
@@ -124,9 +144,10 @@ impl Table {
         let probabilities = problem.probabilities(compiled, parameters, &rows, &sets);
         let n = sets.len();
         let weights: Vec<f64> = rows.iter().map(|&row| data.weights[row]).collect();
-        let scale = problem.totals.complete_weight / weights.iter().sum::<f64>();
+        let of_complete: f64 = weights[..complete.len()].iter().sum();
+        let scale = problem.totals.complete_weight / of_complete;
         let expected = |place: usize| -> f64 {
-            scale * (0..rows.len()).map(|row| weights[row] * probabilities[row * n + place]).sum::<f64>()
+            scale * (0..complete.len()).map(|row| weights[row] * probabilities[row * n + place]).sum::<f64>()
         };
         let kept: Vec<(usize, f64)> = (0..n)
             .into_par_iter()
@@ -146,8 +167,19 @@ impl Table {
         let entries: Vec<Entry> = kept.iter().map(entry).collect();
         let places: BTreeMap<&[usize], usize> =
             entries.iter().enumerate().map(|(place, entry)| (&entry.categories[..], place)).collect();
-        let own = rows.iter().map(|&row| places.get(&assignment(row)[..]).copied()).collect();
-        Some(Self { own, entries, probabilities: of_kept, weights })
+        let own = complete.iter().map(|&row| Given::Own(places.get(&assignment(row)[..]).copied()));
+        let of_partial = of_kept[complete.len() * kept.len()..].chunks(kept.len());
+        let logs = problem.log_known(compiled, parameters, &partial);
+        let agreeing = partial.iter().zip(logs).zip(of_partial).map(|((&row, log), probabilities)| {
+            let agrees = |entry: &Entry| {
+                let known = |label: usize| data.truth(row, label);
+                entry.categories.iter().enumerate().all(|(label, &c)| known(label).is_none_or(|it| it == c))
+            };
+            let agreeing = (0..entries.len()).filter(|&place| agrees(&entries[place]));
+            Given::Agreeing(agreeing.map(|place| (place, probabilities[place] / log.exp())).collect())
+        });
+        let known = own.chain(agreeing).collect();
+        Some(Self { known, entries, probabilities: of_kept, weights })
     }
 
     /// The negative gain in log-likelihood over no combinations, with its derivatives.
@@ -203,7 +235,7 @@ impl Table {
             sums[2] += share * logs[place] * logs[place];
         }
         let mut own = None;
-        if let Some(place) = self.own[row] {
+        if let Given::Own(Some(place)) = self.known[row] {
             let entry = &self.entries[place];
             let left_out = weight.min(1.0);
             let (x, w) = (logs[place], entry.weight(parameters, left_out));
@@ -220,11 +252,17 @@ impl Table {
         sum.gradient[1] += weight * sums[1] / total;
         sum.curvature[0] += weight * sums[0] / total / total;
         sum.curvature[1] += weight * sums[2] / total;
-        if let Some((w, x)) = own {
-            sum.value -= weight * w.ln_1p();
-            sum.gradient[0] -= weight * w / (1.0 + w);
-            sum.gradient[1] -= weight * w / (1.0 + w) * x;
-        }
+        let (w, x) = match &self.known[row] {
+            Given::Own(_) => own.unwrap_or((0.0, 0.0)),
+            Given::Agreeing(agreeing) => {
+                let w: f64 = agreeing.iter().map(|&(place, ratio)| of_all[place] * ratio).sum();
+                let x: f64 = agreeing.iter().map(|&(place, ratio)| of_all[place] * ratio * logs[place]).sum();
+                (w, if w > 0.0 { x / w } else { 0.0 })
+            }
+        };
+        sum.value -= weight * w.ln_1p(); // the numerator of (1)
+        sum.gradient[0] -= weight * w / (1.0 + w);
+        sum.gradient[1] -= weight * w / (1.0 + w) * x;
     }
 }
 
@@ -243,6 +281,20 @@ impl Problem {
             }
         }
         weights
+    }
+
+    /// ln P(K | x) by the rules: of what is known of rows.
+    fn log_known(&self, compiled: &mut Compiled, parameters: &[f64], rows: &[usize]) -> Vec<f64> {
+        self.reweigh(&mut compiled.engine, parameters);
+        let block = |rows: &[usize]| -> Vec<f64> {
+            let values = self.values(parameters, rows);
+            let weights = vec![1.0; rows.len()];
+            let log_evidence =
+                |values: &[f64]| compiled.engine.expectations(&self.rows(values, &weights)).log_evidence;
+            let (given, free) = (log_evidence(&self.clamped(&values, rows)), log_evidence(&values));
+            given.iter().zip(free).map(|(given, free)| given - free).collect()
+        };
+        rows.chunks(64 * CHUNK).flat_map(block).collect()
     }
 
     /// P(s | x) by the rules, row by row, for some label sets.

@@ -72,10 +72,11 @@ fn tally(formula: &Formula, rows: &Examples) -> (f64, f64) {
     let condition = condition(formula);
     let scope = formula.scope();
     let (mut known, mut held) = (0.0, 0.0);
-    for (truth, weight) in rows.truths().iter().zip(rows.weights()) {
-        if scope.iter().any(|&label| truth.category(label).is_none()) {
+    for (row, weight) in rows.weights().iter().enumerate() {
+        if scope.iter().any(|&label| rows.category(row, label).is_none()) {
             continue;
         }
+        let truth = rows.truth(row);
         // The formula does not read the unknown labels.
         let assignment: Vec<usize> = truth.indices().iter().map(|category| category.unwrap_or(0)).collect();
         if condition.as_ref().is_none_or(|condition| condition.holds_at(&assignment)) {

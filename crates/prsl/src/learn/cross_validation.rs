@@ -143,10 +143,11 @@ impl Learner {
         };
         let posteriors = marginals.infer_batch(&beliefs)?;
         let infer = |rows: &BeliefMatrix| marginals.infer_batch(rows);
-        let joint = joint_log_likelihoods(&beliefs, rows.truths(), &posteriors, infer)?;
+        let truths = rows.to_truths();
+        let joint = joint_log_likelihoods(&beliefs, &truths, &posteriors, infer)?;
         let mut evaluation = Evaluation::new(model, marginals.engine());
         let (best, joint) = (best.as_deref(), joint.as_deref());
-        evaluation.add(Predictions { posteriors: &posteriors, best, joint, labels: None }, rows.truths())?;
+        evaluation.add(Predictions { posteriors: &posteriors, best, joint, labels: None }, &truths)?;
         let scores = evaluation.scores();
         Ok(Fold {
             n_rows: rows.n_rows(),
@@ -174,20 +175,21 @@ impl Examples {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn beliefs_for(&self, model: &Model) -> Result<BeliefMatrix> {
-        let given = self.beliefs();
+        let given = self.model();
         let mut rows = BeliefMatrix::new(model);
+        let mut values = vec![0.0; given.n_categories()];
         for row in 0..self.n_rows() {
-            let origin = |label: LabelId| given.origin(row, label);
+            let origin = |label: LabelId| self.origin(row, label);
+            self.stored().values_into(row, &mut values);
             let cells: Vec<Option<f64>> = given
-                .model()
                 .label_ids()
                 .flat_map(|label| {
                     let is_given = origin(label) != BeliefOrigin::Prior;
-                    given.belief(row, label).iter().map(move |belief| is_given.then_some(*belief))
+                    values[given.block(label)].iter().map(move |belief| is_given.then_some(*belief))
                 })
                 .collect();
             let observed: Vec<bool> =
-                given.model().label_ids().map(|label| origin(label) == BeliefOrigin::Observed).collect();
+                given.label_ids().map(|label| origin(label) == BeliefOrigin::Observed).collect();
             rows.push_with_observed(&cells, &observed, Normalize::Never)?;
         }
         Ok(rows)
@@ -196,8 +198,7 @@ impl Examples {
 
 /// The rows of each fold, in order. Rows without a known truth or weight are in no fold.
 fn folds(rows: &Examples, n_folds: usize, seed: u64) -> Result<Vec<Vec<usize>>> {
-    let counts = |row: &usize| rows.truths()[*row].n_known() > 0 && rows.weights()[*row] > 0.0;
-    let mut known: Vec<usize> = (0..rows.n_rows()).filter(counts).collect();
+    let mut known: Vec<usize> = rows.used().collect();
     if n_folds < 2 || known.len() < n_folds {
         let n_known = known.len();
         let problem = format!(

@@ -1,16 +1,20 @@
 //! Rows in the form that learning needs, and the calibration of their beliefs.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::chunks::Chunk;
 use super::examples::Examples;
 use super::priors::rounded;
+use super::stored::StoredRows;
+use crate::belief::check_same_labels;
 use crate::calibrate::BeliefOrigin;
-use crate::calibrator::{Calibrator, Dirichlet, SMOOTH};
-use crate::distribution::softmax;
-use crate::error::Result;
+use crate::calibrator::{Calibrate, Calibrator, Dirichlet, SMOOTH};
+use crate::distribution::{is_distribution, softmax};
+use crate::error::{CalibrationProblem, Result};
 use crate::label::LabelId;
 use crate::model::Model;
 
@@ -85,27 +89,38 @@ pub(crate) struct Data {
     /// The range of each label's categories.
     pub(crate) blocks: Vec<std::ops::Range<usize>>,
     pub(crate) width: usize,
-    /// Row by row and category by category: ln of the smoothed belief where it is calibrated by parameters, else the
-    /// calibrated belief itself.
-    cells: Vec<f64>,
-    /// Row by row and label by label: whether the belief is calibrated by parameters.
-    is_free: Vec<bool>,
-    /// Row by row and label by label: the true category, or `UNKNOWN`.
-    truths: Vec<u16>,
+    /// The model, for the calibrators that are given.
+    model: Model,
+    /// The rows as they are given, shared, and the places of these rows among them, if they are not all.
+    stored: Arc<StoredRows>,
+    places: Option<Vec<u32>>,
+    /// What is computed from the rows, if there are not too many.
+    unpacked: Option<Unpacked>,
     pub(crate) known: Vec<Known>,
-    pub(crate) weights: Vec<f64>,
+    pub(crate) weights: Arc<Vec<f64>>,
     /// A hash of the contents of each row. Its samples depend on it, not on the row's position.
     pub(crate) hashes: Vec<u64>,
-    /// The number of each row among the rows that were given.
-    pub(crate) sources: Vec<usize>,
     /// The chunks of rows that are left of those given, and how many rows of each could be used.
     pub(crate) chunks: Vec<(Chunk, usize)>,
     pub(crate) calibrations: Vec<Calibration>,
     pub(crate) n_calibration_parameters: usize,
 }
 
+/// What is computed from the rows, row by row.
+struct Unpacked {
+    /// The result of [`Data::cells_into`].
+    cells: Vec<f64>,
+    /// Whether the belief about each label is calibrated by parameters.
+    is_free: Vec<bool>,
+    /// The true category of each label, or `UNKNOWN`.
+    truths: Vec<u16>,
+}
+
 /// The mark of a truth that is not known.
 const UNKNOWN: u16 = u16::MAX;
+/// Maximum number of cells that are stored: 64 MiB. Without them a pass takes about a third longer, but the rows are in
+/// memory only once.
+const MAX_CELLS: usize = 1 << 23;
 
 impl Data {
     /// Rows for a model. Some labels are calibrated by parameters, the others by the model's calibrators.
@@ -128,60 +143,132 @@ impl Data {
         let mut data = Self {
             width: model.n_categories(),
             blocks,
-            cells: Vec::new(),
-            is_free: Vec::new(),
-            truths: Vec::new(),
+            model: model.clone(),
+            stored: Arc::clone(rows.stored()),
+            places: None,
+            unpacked: None,
             known: Vec::new(),
-            weights: Vec::new(),
+            weights: Arc::clone(rows.shared_weights()),
             hashes: Vec::new(),
-            sources: Vec::new(),
             chunks: Vec::new(),
             calibrations,
             n_calibration_parameters: n_parameters,
         };
-        let calibrated = rows.beliefs().calibrated_by(model)?;
+        check_same_labels(rows.model(), &model.without_calibrators())?;
+        data.check_calibrators()?;
+        let mut n_used = 0;
         for chunk in rows.chunks() {
-            let start = data.n_rows();
-            for row in chunk.rows.clone().filter(|&row| rows.is_used(row)) {
-                data.push(rows, row, calibrated.row(row).as_ref());
-            }
-            let rows = start..data.n_rows();
-            data.chunks.push((Chunk { number: chunk.number, rows: rows.clone() }, rows.len()));
+            let start = n_used;
+            n_used += chunk.rows.clone().filter(|&row| rows.is_used(row)).count();
+            data.chunks.push((Chunk { number: chunk.number, rows: start..n_used }, n_used - start));
         }
+        (data.known, data.hashes) = (Vec::with_capacity(n_used), Vec::with_capacity(n_used));
+        if n_used < rows.n_rows() {
+            data.places = Some(rows.used().map(|row| row as u32).collect());
+            data.weights = Arc::new(rows.used().map(|row| rows.weights()[row]).collect());
+        }
+        rows.used().for_each(|row| data.push(row));
+        data.unpack();
         Ok(data)
     }
 
-    fn push(&mut self, rows: &Examples, row: usize, calibrated: &[f64]) {
-        let raw = rows.beliefs().row(row);
-        let truth = &rows.truths()[row];
-        let mut hasher = DefaultHasher::new();
-        for (label, block) in self.blocks.iter().enumerate() {
-            let id = LabelId::new(label);
-            let origin = rows.beliefs().origin(row, id);
-            let is_free = match self.calibrations[label] {
-                Calibration::Given => false,
-                Calibration::Biased(_) => origin == BeliefOrigin::Prior,
-                _ => origin == BeliefOrigin::Classifier,
-            };
-            for at in block.clone() {
-                let cell = if is_free { raw[at].clamp(SMOOTH, 1.0 - SMOOTH).ln() } else { calibrated[at] };
-                self.cells.push(cell);
-                raw[at].to_bits().hash(&mut hasher);
+    /// Returns an error if a calibrator of the model does not give a distribution for some row.
+    fn check_calibrators(&self) -> Result<()> {
+        for label in 0..self.n_labels() {
+            let calibrator = self.model.calibrator(LabelId::new(label));
+            let mut raw = vec![0.0; self.blocks[label].len()];
+            let mut out = raw.clone();
+            for row in 0..self.stored.n_rows() {
+                if self.stored.origin(row, label) != BeliefOrigin::Classifier {
+                    continue;
+                }
+                self.stored.belief_into(row, label, &mut raw);
+                calibrator.calibrate(&raw, &mut out);
+                if !is_distribution(&out) {
+                    let row = row + 1;
+                    return Err(CalibrationProblem::NoDistribution { what: "calibrated belief", row }.into());
+                }
             }
-            self.is_free.push(is_free);
-            let category = truth.category(id).map_or(UNKNOWN, |category| category.index() as u16);
-            self.truths.push(category);
-            category.hash(&mut hasher);
         }
-        let is_complete = truth.n_known() == self.blocks.len();
+        Ok(())
+    }
+
+    /// Adds what is stored for a row beside the row itself.
+    fn push(&mut self, place: usize) {
+        let mut hasher = DefaultHasher::new();
+        let mut raw = vec![0.0; self.width];
+        self.stored.values_into(place, &mut raw);
+        for (label, block) in self.blocks.iter().enumerate() {
+            raw[block.clone()].iter().for_each(|belief| belief.to_bits().hash(&mut hasher));
+            self.stored.truth(place, label).map_or(UNKNOWN, |truth| truth as u16).hash(&mut hasher);
+        }
+        let is_complete = self.stored.n_known(place) == self.blocks.len();
         self.known.push(if is_complete { Known::All } else { Known::Some });
-        self.weights.push(rows.weights()[row]);
         self.hashes.push(hasher.finish());
-        self.sources.push(row);
+    }
+
+    /// Stores what is computed from the rows, if they are not too many.
+    fn unpack(&mut self) {
+        self.unpacked = None;
+        if self.n_rows() * self.width > MAX_CELLS {
+            return;
+        }
+        let (mut is_free, mut truths) = (Vec::new(), Vec::new());
+        let mut cells = vec![0.0; self.n_rows() * self.width];
+        for (row, cells) in cells.chunks_mut(self.width.max(1)).enumerate() {
+            for (label, block) in self.blocks.iter().enumerate() {
+                self.compute_cells(row, label, &mut cells[block.clone()]);
+                is_free.push(self.is_free(row, label));
+                truths.push(self.truth(row, label).map_or(UNKNOWN, |truth| truth as u16));
+            }
+        }
+        self.unpacked = Some(Unpacked { cells, is_free, truths });
+    }
+
+    /// The number of a row among those that were given.
+    pub(crate) fn place(&self, row: usize) -> usize {
+        self.places.as_ref().map_or(row, |places| places[row] as usize)
+    }
+
+    /// Whether a belief is calibrated by parameters.
+    fn is_free(&self, row: usize, label: usize) -> bool {
+        if let Some(unpacked) = &self.unpacked {
+            return unpacked.is_free[row * self.n_labels() + label];
+        }
+        let origin = || self.stored.origin(self.place(row), label);
+        match self.calibrations[label] {
+            Calibration::Given => false,
+            Calibration::Biased(_) => origin() == BeliefOrigin::Prior,
+            _ => origin() == BeliefOrigin::Classifier,
+        }
+    }
+
+    /// Writes, for each category of a label, ln of the smoothed belief where it is calibrated by parameters, else the
+    /// calibrated belief itself.
+    fn cells_into(&self, row: usize, label: usize, out: &mut [f64]) {
+        let block = &self.blocks[label];
+        match &self.unpacked {
+            Some(unpacked) => {
+                let start = row * self.width;
+                out.copy_from_slice(&unpacked.cells[start + block.start..start + block.end]);
+            }
+            None => self.compute_cells(row, label, out),
+        }
+    }
+
+    fn compute_cells(&self, row: usize, label: usize, out: &mut [f64]) {
+        let place = self.place(row);
+        self.stored.belief_into(place, label, out);
+        if self.is_free(row, label) {
+            out.iter_mut().for_each(|cell| *cell = cell.clamp(SMOOTH, 1.0 - SMOOTH).ln());
+        } else if self.stored.origin(place, label) == BeliefOrigin::Classifier {
+            let raw = out.to_vec();
+            self.model.calibrator(LabelId::new(label)).calibrate(&raw, out);
+        }
     }
 
     pub(crate) fn n_rows(&self) -> usize {
-        self.weights.len()
+        self.hashes.len()
     }
 
     pub(crate) fn n_labels(&self) -> usize {
@@ -189,35 +276,38 @@ impl Data {
     }
 
     pub(crate) fn truth(&self, row: usize, label: usize) -> Option<usize> {
-        let category = self.truths[row * self.n_labels() + label];
-        (category != UNKNOWN).then_some(usize::from(category))
+        match &self.unpacked {
+            Some(unpacked) => {
+                let truth = unpacked.truths[row * self.n_labels() + label];
+                (truth != UNKNOWN).then_some(usize::from(truth))
+            }
+            None => self.stored.truth(self.place(row), label),
+        }
     }
 
     /// Only some of the rows, in their order.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
-        let place = |row: usize| rows.partition_point(|&kept| kept < row);
+        let left_before = |row: usize| rows.partition_point(|&kept| kept < row);
         let chunk = |(chunk, n_used): &(Chunk, usize)| {
-            let left = place(chunk.rows.start)..place(chunk.rows.end);
+            let left = left_before(chunk.rows.start)..left_before(chunk.rows.end);
             (Chunk { number: chunk.number, rows: left }, *n_used)
         };
-        let part = |values: &[f64], width: usize| -> Vec<f64> {
-            rows.iter().flat_map(|row| &values[row * width..(row + 1) * width]).copied().collect()
-        };
-        let n = self.n_labels();
-        Self {
+        let mut data = Self {
             blocks: self.blocks.clone(),
             width: self.width,
-            cells: part(&self.cells, self.width),
-            is_free: rows.iter().flat_map(|row| &self.is_free[row * n..(row + 1) * n]).copied().collect(),
-            truths: rows.iter().flat_map(|row| &self.truths[row * n..(row + 1) * n]).copied().collect(),
+            model: self.model.clone(),
+            stored: Arc::clone(&self.stored),
+            places: Some(rows.iter().map(|&row| self.place(row) as u32).collect()),
+            unpacked: None,
             known: rows.iter().map(|&row| self.known[row]).collect(),
-            weights: part(&self.weights, 1),
+            weights: Arc::new(rows.iter().map(|&row| self.weights[row]).collect()),
             hashes: rows.iter().map(|&row| self.hashes[row]).collect(),
-            sources: rows.iter().map(|&row| self.sources[row]).collect(),
             chunks: self.chunks.iter().map(chunk).collect(),
             calibrations: self.calibrations.clone(),
             n_calibration_parameters: self.n_calibration_parameters,
-        }
+        };
+        data.unpack();
+        data
     }
 
     /// The parameters that leave smoothed beliefs as they are.
@@ -237,11 +327,10 @@ impl Data {
 
     /// The calibrated beliefs of a row.
     pub(crate) fn calibrate(&self, parameters: &[f64], row: usize, out: &mut [f64]) {
-        let cells = &self.cells[row * self.width..(row + 1) * self.width];
         for (label, block) in self.blocks.iter().enumerate() {
             let out = &mut out[block.clone()];
-            out.copy_from_slice(&cells[block.clone()]);
-            if !self.is_free[row * self.n_labels() + label] {
+            self.cells_into(row, label, out);
+            if !self.is_free(row, label) {
                 continue;
             }
             match self.calibrations[label] {
@@ -257,10 +346,10 @@ impl Data {
                 Calibration::Biased(at) => out.copy_from_slice(&parameters[at..at + block.len()]),
                 Calibration::Tempered(at) => out.iter_mut().for_each(|out| *out *= parameters[at]),
                 Calibration::Mixed(at) => {
-                    let (logs, n) = (&cells[block.clone()], block.len());
+                    let (logs, n) = (out.to_vec(), block.len());
                     for (category, out) in out.iter_mut().enumerate() {
                         let weights = &parameters[at + category * n..at + (category + 1) * n];
-                        let mixed: f64 = weights.iter().zip(logs).map(|(weight, log)| weight * log).sum();
+                        let mixed: f64 = weights.iter().zip(&logs).map(|(weight, log)| weight * log).sum();
                         *out = mixed + parameters[at + n * n + category];
                     }
                 }
@@ -271,12 +360,9 @@ impl Data {
 
     /// Adds the derivatives in the calibration parameters of a row, given those in ln π, whose sum is 0 for each label.
     pub(crate) fn add_gradient(&self, row: usize, slopes: &[f64], gradient: &mut [f64]) {
-        let cells = &self.cells[row * self.width..(row + 1) * self.width];
         for (label, block) in self.blocks.iter().enumerate() {
-            if !self.is_free[row * self.n_labels() + label] {
-                continue;
-            }
-            let (slopes, logs) = (&slopes[block.clone()], &cells[block.clone()]);
+            let Some(logs) = self.log_of(row, label) else { continue };
+            let (slopes, logs) = (&slopes[block.clone()], &*logs);
             match self.calibrations[label] {
                 Calibration::Given => {}
                 Calibration::Platt(at) => {
@@ -306,10 +392,12 @@ impl Data {
     }
 
     /// The log of each free label's smoothed belief in a row, for the Fisher information.
-    pub(crate) fn log_of(&self, row: usize, label: usize) -> Option<&[f64]> {
-        let block = self.blocks[label].clone();
-        self.is_free[row * self.n_labels() + label]
-            .then(|| &self.cells[row * self.width + block.start..row * self.width + block.end])
+    pub(crate) fn log_of(&self, row: usize, label: usize) -> Option<Logs> {
+        self.is_free(row, label).then(|| {
+            let mut logs = Logs::new(self.blocks[label].len());
+            self.cells_into(row, label, logs.as_mut());
+            logs
+        })
     }
 
     /// The prior of a label without a classifier; `None` if it has no parameters.
@@ -348,6 +436,36 @@ impl Data {
                 Some(Calibrator::Dirichlet(Dirichlet::new(&weights, biases)?))
             }
         })
+    }
+}
+
+/// A number for each category of a label. Two of them need no memory of their own.
+pub(crate) enum Logs {
+    Two([f64; 2]),
+    Many(Vec<f64>),
+}
+
+impl Logs {
+    fn new(n: usize) -> Self {
+        if n == 2 { Self::Two([0.0; 2]) } else { Self::Many(vec![0.0; n]) }
+    }
+
+    fn as_mut(&mut self) -> &mut [f64] {
+        match self {
+            Self::Two(logs) => logs,
+            Self::Many(logs) => logs,
+        }
+    }
+}
+
+impl Deref for Logs {
+    type Target = [f64];
+
+    fn deref(&self) -> &[f64] {
+        match self {
+            Self::Two(logs) => logs,
+            Self::Many(logs) => logs,
+        }
     }
 }
 

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::chunks::{Chunk, chunk_of, in_order, n_chunks};
+use super::stored::StoredRows;
 use super::watch::{Watch, never};
-use crate::belief::BeliefMatrix;
+use crate::belief::{BeliefMatrix, BeliefOrigin, check_same_labels};
 use crate::calibrate::{CalibrationData, CalibrationMethod};
 use crate::calibrator::Calibrator;
 use crate::diagnostic::quoted;
@@ -26,6 +29,9 @@ const FIT_WORK: usize = 1000;
 
 /// Rows of beliefs with the categories that turned out to be true, as far as they are known.
 ///
+/// A row takes 9 bytes for each label of two categories, beliefs and truth together, and 8 bytes for its weight. Clones share
+/// the rows.
+///
 /// ```
 /// use prsl::{BeliefMatrix, Evidence, Model, Truth};
 /// use prsl::learn::Examples;
@@ -39,9 +45,8 @@ const FIT_WORK: usize = 1000;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Examples {
-    beliefs: BeliefMatrix,
-    truths: Vec<Truth>,
-    weights: Vec<f64>,
+    rows: Arc<StoredRows>,
+    weights: Arc<Vec<f64>>,
     chunks: Vec<Chunk>,
 }
 
@@ -70,8 +75,15 @@ impl Examples {
                 }
             }
         }
+        let mut rows = StoredRows::new(beliefs.model());
+        truths.iter().enumerate().for_each(|(row, truth)| rows.push(&beliefs, row, truth));
         let (weights, chunks) = (vec![1.0; truths.len()], in_order(truths.len()));
-        Ok(Self { beliefs, truths, weights, chunks })
+        Ok(Self { rows: Arc::new(rows), weights: Arc::new(weights), chunks })
+    }
+
+    /// No rows about the labels of a model, for [`Examples::append`].
+    pub fn empty(model: &Model) -> Self {
+        Self { rows: Arc::new(StoredRows::new(model)), weights: Arc::default(), chunks: Vec::new() }
     }
 
     /// The same rows, which count as much as these weights say: numbers from 0 to 1e15, at least one of them above 0.
@@ -99,15 +111,16 @@ impl Examples {
             );
             return Err(Error::Examples { problem });
         }
-        self.weights = weights;
+        self.weights = Arc::new(weights);
         Ok(self)
     }
 
     /// Adds the rows of other examples. Returns an error if they are about other labels.
     pub fn append(&mut self, other: &Self) -> Result<()> {
-        self.beliefs.append(&other.beliefs)?;
-        self.truths.extend_from_slice(&other.truths);
-        self.weights.extend_from_slice(&other.weights);
+        check_same_labels(other.model(), self.model())?;
+        let rows = Arc::make_mut(&mut self.rows);
+        (0..other.n_rows()).for_each(|row| rows.push_from(&other.rows, row));
+        Arc::make_mut(&mut self.weights).extend_from_slice(&other.weights);
         self.chunks = in_order(self.n_rows());
         Ok(())
     }
@@ -125,7 +138,7 @@ impl Examples {
     /// let truths = [0, 1].map(|truth| Truth::from_indices([Some(truth)]));
     /// truths.iter().try_for_each(|_| beliefs.push_evidence(&Evidence::new()))?;
     /// let rows = Examples::new(beliefs, truths.to_vec())?;
-    /// assert_eq!(rows.by_keys(&["b", "a"])?.truths(), [truths[1].clone(), truths[0].clone()]);
+    /// assert_eq!(rows.by_keys(&["b", "a"])?.to_truths(), [truths[1].clone(), truths[0].clone()]);
     /// assert!(rows.by_keys(&["a", "a"]).is_err());
     /// # Ok::<(), prsl::Error>(())
     /// ```
@@ -165,8 +178,7 @@ impl Examples {
     /// A hash of all rows.
     pub(crate) fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
-        self.beliefs.values().iter().for_each(|value| value.to_bits().hash(&mut hasher));
-        self.truths.hash(&mut hasher);
+        self.hash_rows(&mut hasher);
         self.weights.iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
         self.chunks.iter().for_each(|chunk| (chunk.number, chunk.rows.end).hash(&mut hasher));
         hasher.finish()
@@ -177,19 +189,88 @@ impl Examples {
         &self.chunks
     }
 
+    /// The model whose labels they are about.
+    pub fn model(&self) -> &Model {
+        self.rows.model()
+    }
+
     /// How many rows there are.
     pub fn n_rows(&self) -> usize {
-        self.truths.len()
+        self.rows.n_rows()
     }
 
-    /// The beliefs as they were given.
-    pub fn beliefs(&self) -> &BeliefMatrix {
-        &self.beliefs
+    /// The beliefs of some rows as they were given.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows.
+    pub fn beliefs_of(&self, rows: Range<usize>) -> BeliefMatrix {
+        self.rows.matrix(rows)
     }
 
-    /// Row by row, the true category of each label where it is known.
-    pub fn truths(&self) -> &[Truth] {
-        &self.truths
+    /// All beliefs as they were given. They take twice the memory that they take here.
+    pub fn to_beliefs(&self) -> BeliefMatrix {
+        self.beliefs_of(0..self.n_rows())
+    }
+
+    /// The true category of each label in a row, where it is known.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn truth(&self, row: usize) -> Truth {
+        self.rows.truth_of(row)
+    }
+
+    /// The truths of all rows, one after the other.
+    pub fn truths(&self) -> impl ExactSizeIterator<Item = Truth> + '_ {
+        (0..self.n_rows()).map(|row| self.truth(row))
+    }
+
+    /// The truths of all rows. They take many times the memory that they take here.
+    pub fn to_truths(&self) -> Vec<Truth> {
+        self.truths().collect()
+    }
+
+    /// The true category of a label in a row, if it is known.
+    pub(crate) fn category(&self, row: usize, label: LabelId) -> Option<CategoryId> {
+        self.rows.truth(row, label.index()).map(CategoryId::new)
+    }
+
+    /// How many truths of a row are known.
+    pub fn n_known(&self, row: usize) -> usize {
+        self.rows.n_known(row)
+    }
+
+    /// The rows with a known truth and a weight above 0.
+    pub(crate) fn used(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.n_rows()).filter(|&row| self.is_used(row))
+    }
+
+    /// Hashes all beliefs, then all truths.
+    pub(crate) fn hash_rows(&self, hasher: &mut impl Hasher) {
+        let mut values = vec![0.0; self.model().n_categories()];
+        for row in 0..self.n_rows() {
+            self.rows.values_into(row, &mut values);
+            values.iter().for_each(|value| value.to_bits().hash(hasher));
+        }
+        self.n_rows().hash(hasher);
+        self.truths().for_each(|truth| truth.hash(hasher));
+    }
+
+    /// Where the belief of a row about a label is from.
+    pub(crate) fn origin(&self, row: usize, label: LabelId) -> BeliefOrigin {
+        self.rows.origin(row, label.index())
+    }
+
+    /// The rows themselves.
+    pub(crate) fn stored(&self) -> &Arc<StoredRows> {
+        &self.rows
+    }
+
+    /// The weights, shared.
+    pub(crate) fn shared_weights(&self) -> &Arc<Vec<f64>> {
+        &self.weights
     }
 
     /// How much each row counts.
@@ -199,13 +280,13 @@ impl Examples {
 
     /// Whether learning uses a row: if it has weight, and some truth is known.
     pub(crate) fn is_used(&self, row: usize) -> bool {
-        self.weights[row] > 0.0 && self.truths[row].n_known() > 0
+        self.weights[row] > 0.0 && self.n_known(row) > 0
     }
 
     /// How many categories of a label are true in some row.
     pub(crate) fn n_seen(&self, label: LabelId) -> usize {
         let seen: BTreeSet<CategoryId> =
-            self.truths.iter().filter_map(|truth| truth.category(label)).collect();
+            (0..self.n_rows()).filter_map(|row| self.category(row, label)).collect();
         seen.len()
     }
 
@@ -229,8 +310,11 @@ impl Examples {
             let label = model.label(id);
             let calibrator = match self.n_seen(id) {
                 0 | 1 => cautious(label),
-                _ => CalibrationData::of_label(&self.beliefs, id, &self.truths, Some(&self.weights))?
-                    .fit(method.suited_to(label.n_categories()))?,
+                _ => {
+                    let (beliefs, truths, weights) = self.of_label(id);
+                    let data = CalibrationData::new(label.n_categories(), &beliefs, &truths, Some(&weights))?;
+                    data.fit(method.suited_to(label.n_categories()))?
+                }
             };
             builder = builder.calibrator(label.name(), calibrator);
             if !watch.goes_on(self.n_rows() * label.n_categories() * FIT_WORK) {
@@ -242,18 +326,50 @@ impl Examples {
 
     /// Whether the classifier of a label is ever sure of a category.
     pub(crate) fn is_sure(&self, label: LabelId) -> bool {
-        let says = |row: usize| self.beliefs.belief(row, label);
-        (0..self.n_rows()).any(|row| says(row).iter().any(|belief| *belief < SURE))
+        let mut says = vec![0.0; self.model().label(label).n_categories()];
+        (0..self.n_rows()).any(|row| {
+            self.rows.belief_into(row, label.index(), &mut says);
+            says.iter().any(|belief| *belief < SURE)
+        })
     }
 
     /// These rows only, in this order.
     pub fn select(&self, rows: &[usize]) -> Self {
-        Self {
-            beliefs: self.beliefs.select(rows),
-            truths: rows.iter().map(|&row| self.truths[row].clone()).collect(),
-            weights: rows.iter().map(|&row| self.weights[row]).collect(),
-            chunks: in_order(rows.len()),
+        let mut selected = StoredRows::new(self.model());
+        rows.iter().for_each(|&row| selected.push_from(&self.rows, row));
+        let weights = rows.iter().map(|&row| self.weights[row]).collect();
+        Self { rows: Arc::new(selected), weights: Arc::new(weights), chunks: in_order(rows.len()) }
+    }
+
+    /// A classifier's beliefs about one label with their truths and weights. Other rows are left out, as by
+    /// [`CalibrationData::of_label`].
+    ///
+    /// ```
+    /// use prsl::{BeliefMatrix, Evidence, LabelId, Model, Truth};
+    /// use prsl::learn::Examples;
+    ///
+    /// let model = Model::parse("label alarm")?;
+    /// let mut beliefs = BeliefMatrix::new(&model);
+    /// beliefs.push_evidence(&Evidence::new())?; // a prior
+    /// beliefs.push_evidence(&Evidence::new().belief("alarm", [0.75]))?;
+    /// let rows = Examples::new(beliefs, vec![Truth::from_indices([Some(0)]); 2])?;
+    /// let (beliefs, truths, weights) = rows.of_label(LabelId::new(0));
+    /// assert_eq!((beliefs, truths.len(), weights), (vec![0.75, 0.25], 1, vec![1.0]));
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn of_label(&self, label: LabelId) -> (Vec<f64>, Vec<Option<CategoryId>>, Vec<f64>) {
+        let (mut beliefs, mut truths, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut belief = vec![0.0; self.model().label(label).n_categories()];
+        for row in 0..self.n_rows() {
+            let truth = self.category(row, label);
+            if truth.is_some() && self.origin(row, label) == BeliefOrigin::Classifier {
+                self.rows.belief_into(row, label.index(), &mut belief);
+                beliefs.extend_from_slice(&belief);
+                truths.push(truth);
+                weights.push(self.weights[row]);
+            }
         }
+        (beliefs, truths, weights)
     }
 
     /// Takes a share of the rows apart, drawn at random: the others, and these.

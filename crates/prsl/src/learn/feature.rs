@@ -38,7 +38,7 @@ impl Literal {
     }
 
     /// The other categories of the label.
-    fn negated(&self, n_categories: usize) -> Vec<usize> {
+    pub(crate) fn negated(&self, n_categories: usize) -> Vec<usize> {
         (0..n_categories).filter(|&category| !self.holds(category)).collect()
     }
 }

@@ -247,6 +247,7 @@ impl Induction<'_> {
     fn score(&self, state: &mut State, sheet: &Sheet) -> Vec<Candidate> {
         let mut tried = state.tried.clone();
         tried.extend(state.features.iter().cloned());
-        sheet.candidates(self.prices, self.parsimony, self.unary, &tried, &mut state.short_list)
+        let learned = &state.features;
+        sheet.candidates(self.prices, self.parsimony, self.unary, learned, &tried, &mut state.short_list)
     }
 }

@@ -19,6 +19,7 @@ use super::objective::{Point, sigmoid};
 use super::priors::{significant, with_priors};
 use super::problem::{Compiled, Problem};
 use super::remote::Survey;
+use super::softening;
 use crate::calibrate::CalibrationMethod;
 use crate::error::{Error, Result};
 use crate::infer::Limits;
@@ -195,7 +196,7 @@ impl Learner {
         observe: &mut dyn FnMut(&Progress) -> ControlFlow<()>,
     ) -> Result<Learned> {
         self.check()?;
-        if !base.without_calibrators().same_labels(&rows.beliefs().model().without_calibrators()) {
+        if !base.without_calibrators().same_labels(&rows.model().without_calibrators()) {
             let problem = "the rows are about other labels than the base".to_owned();
             return Err(Error::Examples { problem });
         }
@@ -210,7 +211,7 @@ impl Learner {
             Problem::new(&prepared, data, free_rules, limits)
         };
         let sample = |problem: &Problem| {
-            let sources = problem.rows_to_score(self.seed).into_iter().map(|row| problem.data.sources[row]);
+            let sources = problem.rows_to_score(self.seed).into_iter().map(|row| problem.data.place(row));
             rows.select(&sources.collect::<Vec<usize>>())
         };
         self.run(base, &survey, progress, observe, problem, sample)
@@ -249,7 +250,7 @@ impl Learner {
             problem.data.calibrations[label] == Calibration::Given && survey.n_seen[label] > 0
         };
         let unary: Vec<usize> = (0..sizes.len()).filter(is_unary).collect();
-        let prices = Prices::new(&sizes, &unary);
+        let prices = Prices::new(&sizes, &unary, problem.weight());
         let induction = Induction {
             problem: &problem,
             prices: &prices,
@@ -458,11 +459,20 @@ fn model_of(
             None => rule,
         });
     }
-    for ((feature, &weight), note) in compiled.features.iter().zip(weights).zip(notes) {
-        let note =
+    for note in notes {
+        let (place, weight) = (note.rule.rule, weights[note.rule.rule]);
+        let feature = &compiled.features[place];
+        let rule = match note.rule.softening {
+            None => feature.rule(&problem.model, &problem.counted, 0.5),
+            Some(other) => softening::noisy_or(
+                &problem.model,
+                [feature, &compiled.features[other]],
+                [weight, weights[other]],
+            ),
+        };
+        let learned =
             LearnedNote::new(note.gain.max(0.0), note.broken, note.known, note.expected.max(0.0), note.sure);
-        let rule = feature.rule(&problem.model, &problem.counted, rounded(weight));
-        builder = builder.add_rule(rule.with_learned(note));
+        builder = builder.add_rule(rule.with_probability(rounded(weight)).with_learned(learned));
     }
     for (categories, weight) in found.list.iter().filter(|(_, weight)| *weight > 0.0) {
         builder = builder.add_typical(Combination::new(significant(*weight, 4), categories.clone()));

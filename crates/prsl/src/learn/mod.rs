@@ -12,7 +12,8 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `examples`, `chunks`, `data` | rows as users give them, in fixed chunks, and in the form that learning needs |
+//! | `stored`, `examples` | rows in little memory, and as users give them |
+//! | `chunks`, `data` | fixed chunks of rows, and rows in the form that learning needs |
 //! | `sums`, `gradient`, `scores` | sums over chunks, which add up to the same bits in any order |
 //! | `question`, `remote` | what is asked of all rows, and rows that are elsewhere |
 //! | `feature` | violations of clauses and count rules |
@@ -20,6 +21,7 @@
 //! | `chance` | whether the gains are more than chance explains |
 //! | `problem`, `objective`, `fisher`, `fit` | base and rows; the penalized likelihood with its gradient and Hessian; L-BFGS |
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
+//! | `softening` | clauses of which one inhibition probability is a number |
 //! | `combinations`, `notes`, `priors` | what follows when no rule pays any more |
 //! | `learner` | settings, progress and the result |
 //! | `calibration` | calibrators beside rules that are given |
@@ -53,6 +55,8 @@ mod refine;
 mod remote;
 mod scores;
 mod sheet;
+mod softening;
+mod stored;
 mod sums;
 #[cfg(test)]
 mod tests;

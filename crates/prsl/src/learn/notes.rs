@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::candidates::Prices;
 use super::feature::Feature;
 use super::fisher::{Fisher, Matrix};
 use super::fit::minimize;
@@ -10,6 +9,7 @@ use super::induction::{Induction, State};
 use super::objective::Point;
 use super::problem::{Compiled, Problem};
 use super::question::Question;
+use super::softening::Softened;
 use crate::infer::weighted::Weighted;
 
 /// Predicted decrease of the objective at which a refit without a rule ends, in nats.
@@ -18,6 +18,8 @@ const TOLERANCE: f64 = 0.02;
 /// How a learned rule fares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Note {
+    /// Its features.
+    pub(crate) rule: Softened,
     /// Loss of penalized log-likelihood without the rule, others refitted, in nats.
     pub(crate) gain: f64,
     /// Weight of the rows that break the rule.
@@ -31,17 +33,17 @@ pub(crate) struct Note {
 }
 
 impl Induction<'_> {
-    /// The parameters without a rule, others refitted.
+    /// The parameters without the features at some places, others refitted.
     pub(crate) fn without(
         &self,
         state: &State,
         compiled: &mut Compiled,
         hessian: Option<&Matrix>,
-        place: usize,
+        places: &[usize],
         goes_on: &mut dyn FnMut() -> bool,
     ) -> (Vec<f64>, Point) {
         let mut bounds = self.problem.bounds(state.features.len());
-        bounds[self.problem.n_fixed() + place] = (0.0, 0.0);
+        places.iter().for_each(|place| bounds[self.problem.n_fixed() + place] = (0.0, 0.0));
         let evaluate = |at: &[f64]| self.problem.point(compiled, at);
         minimize(state.parameters.clone(), &bounds, hessian, TOLERANCE, evaluate, goes_on)
     }
@@ -58,22 +60,37 @@ impl Induction<'_> {
         let hessian = fisher.as_ref().map(Fisher::matrix);
         let tallies = self.problem.ask(None, &Question::Tallies { features: state.features.clone() });
         let mut notes = Vec::new();
-        for (place, tally) in tallies.chunks(3).enumerate() {
-            let (at, without) = self.without(state, compiled, hessian, place, &mut || goes_on(place));
-            let feature = &state.features[place];
+        for (number, rule) in self.prices.rules(&state.features).into_iter().enumerate() {
+            let rule = self.heavier_first(rule, state);
+            let places: Vec<usize> = rule.places().collect();
+            let (at, without) = self.without(state, compiled, hessian, &places, &mut || goes_on(number));
+            let tally = &tallies[3 * rule.rule..3 * (rule.rule + 1)];
             let (known, broken, n_rows) = (tally[0], tally[1], tally[2] as usize);
             let expected = match n_rows == self.problem.n_rows() {
-                true => without.expected[place],
-                false => self.problem.expected(compiled, &at, place),
+                true => without.expected[rule.rule],
+                false => self.problem.expected(compiled, &at, rule.rule),
             };
             let gain = without.value - state.value;
-            notes.push(Note { gain, broken, known, expected, sure: gain > self.price(feature) });
+            let sure = gain > self.prices.of_places(&state.features, &places);
+            notes.push(Note { rule, gain, broken, known, expected, sure });
         }
         notes
     }
 
-    pub(crate) fn price(&self, feature: &Feature) -> f64 {
-        Prices::of(self.prices, feature)
+    /// The same rule. Of a pair, the clause of the larger weight is softened by the other.
+    fn heavier_first(&self, rule: Softened, state: &State) -> Softened {
+        let weight = |place: usize| state.parameters[self.problem.n_fixed() + place];
+        match rule.softening {
+            Some(other) if weight(other) > weight(rule.rule) => {
+                Softened { rule: other, softening: Some(rule.rule) }
+            }
+            _ => rule,
+        }
+    }
+
+    /// What the features at some places cost beside the others, in nats.
+    pub(crate) fn price(&self, features: &[Feature], places: &[usize]) -> f64 {
+        self.parsimony * self.prices.of_places(features, places)
     }
 }
 

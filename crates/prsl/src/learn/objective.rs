@@ -268,6 +268,7 @@ impl Problem {
         self.data.add_gradient(row, &slopes, &mut sums.gradient);
         for (label, block) in self.data.blocks.iter().enumerate() {
             let Some(logs) = self.data.log_of(row, label) else { continue };
+            let logs = &*logs;
             let values = &values[block.clone()];
             match self.data.calibrations[label] {
                 Calibration::Given => {}

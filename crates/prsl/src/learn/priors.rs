@@ -67,7 +67,7 @@ impl Label {
         let (mut messages, mut weights) = (Vec::new(), Vec::new());
         let mut base_rate = vec![SMOOTHING / n as f64; n];
         for (at, &row) in used.iter().enumerate() {
-            let Some(truth) = rows.truths()[row].category(label) else { continue };
+            let Some(truth) = rows.category(row, label) else { continue };
             let Some(marginals) = marginals(at) else { continue };
             let belief = beliefs.belief(at, label);
             if belief.contains(&0.0) {

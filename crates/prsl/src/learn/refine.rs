@@ -34,8 +34,8 @@ impl Induction<'_> {
         let mut suspects = self.suspects(state, hessian.as_ref());
         while let Some(feature) = suspects.pop().filter(|_| goes_on()) {
             let place = state.features.iter().position(|other| *other == feature).expect("it is learned");
-            let (mut parameters, point) = self.without(state, compiled, hessian.as_ref(), place, goes_on);
-            if point.value - state.value < self.parsimony * self.price(&feature) {
+            let (mut parameters, point) = self.without(state, compiled, hessian.as_ref(), &[place], goes_on);
+            if point.value - state.value < self.price(&state.features, &[place]) {
                 let parameter = self.problem.n_fixed() + place;
                 state.remove(place, self.problem.n_fixed());
                 *compiled = self.problem.compile(&state.features, &state.broken)?;
@@ -63,12 +63,12 @@ impl Induction<'_> {
             factor.solve(&mut column);
             state.parameters[n_fixed + place].powi(2) / (2.0 * column[n_fixed + place])
         };
-        let losses = state.features.iter().enumerate().map(|(place, feature)| (loss(place), feature));
+        let losses = (0..state.features.len()).map(|place| (loss(place), place));
         let may_fail =
-            |(loss, feature): &(f64, &Feature)| *loss < SUSPICIOUS * self.parsimony * self.price(feature);
-        let mut losses: Vec<(f64, &Feature)> = losses.filter(may_fail).collect();
+            |&(loss, place): &(f64, usize)| loss < SUSPICIOUS * self.price(&state.features, &[place]);
+        let mut losses: Vec<(f64, usize)> = losses.filter(may_fail).collect();
         losses.sort_by(|a, b| b.0.total_cmp(&a.0));
-        losses.into_iter().map(|(_, feature)| feature.clone()).collect()
+        losses.into_iter().map(|(_, place)| state.features[place].clone()).collect()
     }
 
     /// Adds all shorter clauses within the learned ones at once, refits, and removes what does not pay. A set of long clauses
@@ -114,8 +114,7 @@ impl Induction<'_> {
 
     /// The objective with the prices of all learned rules.
     fn total(&self, state: &State) -> f64 {
-        let prices: f64 = state.features.iter().map(|feature| self.price(feature)).sum();
-        state.value + self.parsimony * prices
+        state.value + self.parsimony * self.prices.of_all(&state.features)
     }
 
     /// Replaces rules by one or two simpler ones, each without one of their literals. Returns whether any was replaced.
@@ -184,10 +183,8 @@ impl Induction<'_> {
             let hessian = fisher.map(|fisher| fisher.with(&added).without(parameter));
             let start = std::mem::take(&mut next.parameters);
             let (parameters, point) = self.refit(&mut compiled, hessian.as_ref(), start, TOLERANCE, goes_on);
-            let prices = simpler.iter().map(|it| self.price(it)).sum::<f64>();
-            let saved = self.parsimony * (self.price(feature) - prices);
-            if point.value - saved < state.value - TOLERANCE {
-                (next.parameters, next.value) = (parameters, point.value);
+            (next.parameters, next.value) = (parameters, point.value);
+            if self.total(&next) < self.total(state) - TOLERANCE {
                 *state = next;
                 return Ok(Some(compiled));
             }

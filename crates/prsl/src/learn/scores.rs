@@ -54,9 +54,10 @@ impl ScoreSum {
             let best = best.as_ref().map(|engine| engine.best_batch(&beliefs)).transpose()?;
             let posteriors = marginals.infer_batch(&beliefs)?;
             let infer = |rows: &BeliefMatrix| marginals.infer_batch(rows);
-            let joint = joint_log_likelihoods(&beliefs, rows.truths(), &posteriors, infer)?;
+            let truths = rows.to_truths();
+            let joint = joint_log_likelihoods(&beliefs, &truths, &posteriors, infer)?;
             let mut part = vec![0.0; WIDTH];
-            for (row, (truth, &weight)) in rows.truths().iter().zip(rows.weights()).enumerate() {
+            for (row, (truth, &weight)) in truths.iter().zip(rows.weights()).enumerate() {
                 part[0] += 1.0;
                 part[1] += weight;
                 if let Some(log) = joint.as_ref().and_then(|joint| joint[row]) {

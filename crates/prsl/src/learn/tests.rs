@@ -162,13 +162,13 @@ fn complete_problem(seed: u64) -> (Problem, Vec<Feature>, Vec<f64>, Compiled) {
     let (problem, rows, features, parameters) = random_problem(seed);
     let truths = (0..rows.n_rows())
         .map(|row| {
-            let truth = &rows.truths()[row];
+            let truth = rows.truth(row);
             let known = |label: LabelId| truth.category(label).map_or(0, |category| category.index());
             let known: Vec<_> = problem.model.label_ids().map(|label| Some(known(label))).collect();
             Truth::from_indices(known)
         })
         .collect();
-    let rows = Examples::new(rows.beliefs().clone(), truths).unwrap();
+    let rows = Examples::new(rows.to_beliefs(), truths).unwrap();
     let data = Data::new(&problem.model, &rows, &kinds(seed)).unwrap();
     let problem = Problem::new(&problem.model, data, vec![0, 1, 2], Limits::default()).unwrap();
     let broken: Vec<f64> = features.iter().map(|feature| problem.broken(feature)).collect();
@@ -229,11 +229,11 @@ fn candidates_have_the_gains_of_their_counts() {
     for seed in 60..66 {
         let (problem, features, parameters, mut compiled) = complete_problem(seed);
         let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
-        let prices = Prices::new(&sizes, &[]);
+        let prices = Prices::new(&sizes, &[], 100.0);
         let sheet = Sheet::draw(&problem, &mut compiled, &parameters, seed, 0);
         let tried = features.iter().cloned().collect();
         let mut short_list = ShortList::default();
-        let found = sheet.candidates(&prices, 0.01, &[], &tried, &mut short_list);
+        let found = sheet.candidates(&prices, 0.01, &[], &[], &tried, &mut short_list);
         assert!(found.len() > 20, "{} candidates", found.len());
         for candidate in &found {
             // Each violation is counted sample by sample.
@@ -251,7 +251,7 @@ fn candidates_have_the_gains_of_their_counts() {
             );
         }
         // The short list has the same candidates while the model stays the same.
-        let again = sheet.candidates(&prices, 0.01, &[], &tried, &mut short_list);
+        let again = sheet.candidates(&prices, 0.01, &[], &[], &tried, &mut short_list);
         let features = |list: &[Candidate]| list.iter().map(|it| it.feature.clone()).collect::<Vec<_>>();
         assert_eq!(features(&found), features(&again));
     }

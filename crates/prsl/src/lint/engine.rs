@@ -1,6 +1,6 @@
 //! Exact engines, compiled when first needed.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
@@ -15,12 +15,17 @@ use crate::rule::{Body, Rule, RuleId};
 /// Maximum multiply-adds for deciding by inference what the SAT solver left open. They take about a second.
 const MAX_WORK: f64 = 5e8;
 
+/// Multiply-adds that take about as long as compiling a model, per label and rule.
+const COMPILATION: f64 = 1e4;
+
 /// Maximum number of rules for which the model is compiled without each of them.
 const MAX_COMPILED: usize = 40;
 
 pub(super) struct Engine<'m> {
     model: &'m Model,
     engines: Engines,
+    /// Multiply-adds that all questions together may still take.
+    work_left: Cell<f64>,
     sum: OnceCell<Result<Choice>>,
     max: OnceCell<Result<MaxProductTree>>,
     /// An engine of the hard rules alone.
@@ -36,7 +41,34 @@ fn uniform(model: &Model) -> Vec<f64> {
 impl<'m> Engine<'m> {
     pub(super) fn new(model: &'m Model, limits: Limits) -> Self {
         let engines = Engines::new(model).with_limits(limits);
-        Self { model, engines, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
+        let work_left = Cell::new(f64::INFINITY);
+        Self { model, engines, work_left, sum: OnceCell::new(), max: OnceCell::new(), hard: OnceCell::new() }
+    }
+
+    /// The same engine with a limit on the multiply-adds of all questions together.
+    pub(super) fn with_work(self, work: f64) -> Self {
+        Self { work_left: Cell::new(work), ..self }
+    }
+
+    /// Counts multiply-adds before they are done. Returns an error if fewer are left.
+    fn spend(&self, work: f64) -> Result<()> {
+        let left = self.work_left.get();
+        if work <= left {
+            self.work_left.set(left - work);
+            return Ok(());
+        }
+        Err(Error::TooCostly {
+            what: "it".to_owned(),
+            needed: format!("{work:.1e} multiply-adds"),
+            limit: format!("{left:.1e} that the expectations before it left"),
+            advice: "remove rules or expectations, or check them without a limit on work".to_owned(),
+        })
+    }
+
+    /// Multiply-adds for the probability of a formula: a row, and a model with one more rule.
+    fn work_of_formula(&self) -> Result<f64> {
+        let size = (self.model.labels().len() + self.model.rules().len()) as f64;
+        Ok(2.0 * self.sum()?.work() + COMPILATION * size)
     }
 
     /// The chosen engine and the reason for the choice, as a sentence.
@@ -49,13 +81,16 @@ impl<'m> Engine<'m> {
 
     /// The marginals of a row, one number per category in the model's order.
     pub(super) fn marginals(&self, row: &[f64]) -> Result<Vec<f64>> {
-        Ok(self.sum()?.infer_row(row)?.marginals().to_vec())
+        let engine = self.sum()?;
+        self.spend(engine.work())?;
+        Ok(engine.infer_row(row)?.marginals().to_vec())
     }
 
     /// The marginals without each rule; `None` for rules without which nothing is possible, and for all if that is too costly.
     pub(super) fn marginals_without_each_rule(&self, row: &[f64]) -> Option<Vec<Option<Vec<f64>>>> {
         let engine = self.sum().ok()?;
-        let is_cheap = engine.work() * self.model.rules().len() as f64 <= MAX_WORK;
+        let work = engine.work() * self.model.rules().len() as f64;
+        let is_cheap = work <= MAX_WORK && self.spend(work).is_ok();
         is_cheap.then(|| engine.without_each_rule_of(row).ok()).flatten()
     }
 
@@ -72,7 +107,8 @@ impl<'m> Engine<'m> {
         row: &[f64],
         formula: &Formula,
     ) -> Option<Vec<Option<f64>>> {
-        if self.model.rules().len() > MAX_COMPILED {
+        let n_rules = self.model.rules().len();
+        if n_rules > MAX_COMPILED || self.spend(n_rules as f64 * self.work_of_formula().ok()?).is_err() {
             return None;
         }
         let without = |rule: RuleId| {
@@ -84,10 +120,12 @@ impl<'m> Engine<'m> {
 
     /// The probability of a formula: Z with the formula as an additional hard rule, divided by Z.
     pub(super) fn probability(&self, row: &[f64], formula: &Formula) -> Result<f64> {
+        self.spend(self.work_of_formula()?)?;
         let log_sum = self.sum()?.infer_row(row)?.log_evidence();
         let rule = Rule::new(1.0, Body::Formula(formula.clone()));
         let model = self.model.edit().add_rule(rule).build()?;
         let (with, _) = Engines::new(&model).with_limits(self.engines.left()).require_exact()?;
+        self.spend((with.work() - self.sum()?.work()).max(0.0))?;
         match with.infer_row(row) {
             Ok(with) => Ok((with.log_evidence() - log_sum).exp().min(1.0)),
             Err(Error::Impossible { .. }) => Ok(0.0),
@@ -98,10 +136,15 @@ impl<'m> Engine<'m> {
     /// A most probable assignment of a row.
     pub(super) fn best(&self, row: &[f64]) -> Result<MostProbable> {
         let best = match self.sum() {
-            Ok(Exact::Circuit(circuit)) if circuit.check_maxima().is_ok() => {
+            Ok(engine @ Exact::Circuit(circuit)) if circuit.check_maxima().is_ok() => {
+                self.spend(engine.work())?;
                 circuit.top_row(row, 1).into_best()
             }
-            _ => self.max()?.best_row(row),
+            _ => {
+                let tree = self.max()?;
+                self.spend(tree.cost().multiply_adds)?;
+                tree.best_row(row)
+            }
         };
         best.ok_or_else(|| match self.sum() {
             Ok(engine) => engine.infer_row(row).err().unwrap_or(Error::Impossible { rules: Vec::new() }),

@@ -213,9 +213,24 @@ pub fn check(document: &Document) -> Vec<Finding> {
 /// # Ok::<(), prsl::Error>(())
 /// ```
 pub fn check_within(document: &Document, limits: Limits) -> Vec<Finding> {
+    check_affordable(document, limits, f64::INFINITY)
+}
+
+/// The same with a limit on the work of all expectations together, in multiply-adds. Expectations beyond it are not
+/// checked. The work is counted, so the findings do not depend on the machine.
+///
+/// ```
+/// use prsl::{Document, Limits, lint};
+///
+/// let document = Document::parse("label a prior 0.3\nlabel b prior 0.1\nrule 0.9: a -> b\nexpect => a > 0.5\n")?;
+/// let findings = lint::check_affordable(&document, Limits::default(), 1.0);
+/// assert_eq!(findings[0].code, "not-checked");
+/// # Ok::<(), prsl::Error>(())
+/// ```
+pub fn check_affordable(document: &Document, limits: Limits, work: f64) -> Vec<Finding> {
     let mut report = Report::new(document);
     let checked = without_inference(&mut report);
-    let engine = Engine::new(document.model(), limits);
+    let engine = Engine::new(document.model(), limits).with_work(work);
     undecided::report(&mut report, checked, Some(&engine));
     expectations::check(&mut report, &engine);
     report.into_findings()

@@ -215,9 +215,8 @@ fn f1(evaluation: &Evaluation, weights: &[Lanes]) -> [[Option<f64>; LANES]; 2] {
     let mut hits = vec![[0.0; LANES]; evaluation.n_classes];
     let mut counts = hits.clone(); // predicted + actual
     let class = |place: Option<u32>| evaluation.class_of[place? as usize];
-    let n_labels = evaluation.n_labels().max(1);
-    for (cells, weights) in evaluation.cells.chunks_exact(n_labels).zip(weights) {
-        for cell in cells {
+    for (row, weights) in weights.iter().enumerate() {
+        for cell in evaluation.cells.row(row) {
             for class in [class(cell.truth), class(cell.predicted)].into_iter().flatten() {
                 add(&mut counts[class], weights, 1.0);
             }

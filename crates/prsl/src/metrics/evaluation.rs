@@ -1,6 +1,7 @@
 //! Compares predictions with truths, row by row.
 
 use super::bootstrap::{self, Lanes, Orders};
+use super::cells::{Cell, Cells};
 use super::likelihood::{joint_log_likelihoods, label_log_likelihoods, place};
 use super::{Bootstrap, IMPOSSIBLE, Intervals, Scores, check_count, check_truths, check_weights};
 use crate::belief::{BeliefMatrix, check_length};
@@ -60,8 +61,10 @@ pub struct Evaluation {
     pub(super) n_classes: usize,
     /// The rows with a known truth and a weight above 0.
     pub(super) rows: Vec<Row>,
-    /// Truths and predictions for every row and label, as positions among all categories of the model.
-    pub(super) cells: Vec<Cell>,
+    /// Truths and predictions for every row and label.
+    pub(super) cells: Cells,
+    /// For each label, Σ weight · −ln P(truth) over rows with a known truth.
+    pub(super) log_losses: Vec<f64>,
     /// The probability for every row and class. It is NaN if the truth is unknown or the row is impossible.
     pub(super) probabilities: Vec<f64>,
 }
@@ -80,15 +83,6 @@ pub(super) struct Row {
     pub(super) labels: f64,
 }
 
-/// The truth and the prediction for one label of a row; both `None` if the truth is unknown.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cell {
-    pub(super) truth: Option<u32>,
-    pub(super) predicted: Option<u32>,
-    /// ln P(truth), 0 if it is unknown.
-    pub(super) log_likelihood: f64,
-}
-
 impl Evaluation {
     /// An evaluation without rows. `engine` is the engine of the marginals.
     pub fn new(model: &Model, engine: Engine) -> Self {
@@ -104,7 +98,8 @@ impl Evaluation {
             class_of,
             label_of,
             rows: Vec::new(),
-            cells: Vec::new(),
+            cells: Cells::new(model),
+            log_losses: vec![std::iter::empty::<f64>().sum(); model.labels().len()],
             probabilities: Vec::new(),
         }
     }
@@ -237,9 +232,11 @@ impl Evaluation {
         if truth.n_known() == 0 {
             return;
         }
-        let mut cells = self.row_cells(marginals, truth);
-        for (cell, log_likelihood) in cells.iter_mut().zip(&log_likelihoods) {
-            cell.log_likelihood = log_likelihood.map_or(0.0, scored);
+        let cells = self.row_cells(marginals, truth);
+        let log_likelihoods: Vec<f64> =
+            log_likelihoods.into_iter().map(|log_likelihood| log_likelihood.map_or(0.0, scored)).collect();
+        for (label, _) in truth.known() {
+            self.log_losses[label.index()] += weight * -log_likelihoods[label.index()];
         }
         let is_right = |best: &MostProbable| {
             let found = best.assignment.indices();
@@ -256,9 +253,9 @@ impl Evaluation {
             n_known,
             n_wrong: n_known - n_right,
             joint: joint.map(scored),
-            labels: cells.iter().map(|cell| cell.log_likelihood).sum(),
+            labels: log_likelihoods.iter().sum(),
         });
-        self.cells.extend(cells);
+        self.cells.push_row(&cells);
         self.add_probabilities(marginals, truth);
     }
 
@@ -268,7 +265,7 @@ impl Evaluation {
             let block = self.model.block(label);
             let predicted = marginals.map(|marginals| block.start + most_probable(&marginals[block.clone()]));
             let truth = Some(place(&self.model, (label, category)) as u32);
-            Cell { truth, predicted: predicted.map(|place| place as u32), log_likelihood: 0.0 }
+            Cell { truth, predicted: predicted.map(|place| place as u32) }
         };
         self.model.label_ids().zip(truth.categories()).map(cell).collect()
     }

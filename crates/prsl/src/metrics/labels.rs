@@ -1,6 +1,7 @@
 //! Scores of each label by itself.
 
-use super::evaluation::{Cell, Evaluation};
+use super::cells::Cell;
+use super::evaluation::Evaluation;
 use crate::label::LabelId;
 
 /// The scores of one label over the rows in which its truth is known.
@@ -59,10 +60,10 @@ impl Evaluation {
     /// # Ok::<(), prsl::Error>(())
     /// ```
     pub fn label_scores(&self) -> Vec<LabelScores> {
-        let n_labels = self.n_labels();
         let cells = |label: usize| {
-            let rows = self.cells.chunks_exact(n_labels.max(1)).zip(&self.rows);
-            rows.map(move |(cells, row)| (cells[label], row.weight)).filter(|(cell, _)| cell.truth.is_some())
+            let rows = self.rows.iter().enumerate();
+            rows.map(move |(index, row)| (self.cells.get(index, label), row.weight))
+                .filter(|(cell, _)| cell.truth.is_some())
         };
         let label = |id: LabelId| {
             let sum = |of: &dyn Fn(&Cell) -> f64| -> f64 {
@@ -77,7 +78,7 @@ impl Evaluation {
                 label: id,
                 known: cells(id.index()).count(),
                 accuracy: share(sum(&|cell| f64::from(u8::from(cell.truth == cell.predicted))), known),
-                log_loss: share(sum(&|cell| -cell.log_likelihood), known),
+                log_loss: share(self.log_losses[id.index()], known),
                 classes: classes.collect(),
             }
         };
@@ -88,13 +89,13 @@ impl Evaluation {
         // The weights of the rows in which the class is true and not true, and of those that predict it.
         let (mut sums, mut predicted, mut silent) = ([0.0; 2], [0.0; 2], 0.0);
         let (mut positives, mut ranked) = (0, Vec::new());
-        let rows = self.cells.chunks_exact(self.n_labels()).zip(&self.rows);
-        for (index, (cells, row)) in rows.enumerate() {
-            let Some(truth) = cells[label].truth else { continue };
+        for (index, row) in self.rows.iter().enumerate() {
+            let cell = self.cells.get(index, label);
+            let Some(truth) = cell.truth else { continue };
             let kind = usize::from(truth != place);
             positives += usize::from(kind == 0);
             sums[kind] += row.weight;
-            match cells[label].predicted {
+            match cell.predicted {
                 Some(category) if category == place => predicted[kind] += row.weight,
                 None if kind == 1 => silent += row.weight,
                 _ => {}

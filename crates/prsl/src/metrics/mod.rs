@@ -37,6 +37,7 @@
 //! Bethe values is not a log probability, and must not be compared with exact ones.
 
 mod bootstrap;
+mod cells;
 mod comparison;
 mod evaluation;
 mod labels;

@@ -59,18 +59,17 @@ impl Evaluation {
     /// The classes of a row whose truth is known: class, probability, and whether it was true.
     pub(super) fn forecasts(&self, row: usize) -> impl Iterator<Item = (usize, f64, bool)> {
         let probabilities = &self.probabilities[row * self.n_classes..(row + 1) * self.n_classes];
-        let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
         let known = probabilities.iter().enumerate().filter(|(_, probability)| !probability.is_nan());
-        known.map(|(class, &probability)| {
-            let truth = cells[self.label_of[class]].truth.expect("a probability stands beside its truth");
+        known.map(move |(class, &probability)| {
+            let cell = self.cells.get(row, self.label_of[class]);
+            let truth = cell.truth.expect("a probability stands beside its truth");
             (class, probability, self.class_of[truth as usize] == Some(class))
         })
     }
 
     /// The labels of a row whose truth is known; none if the row is impossible.
     pub(super) fn forecast_labels(&self, row: usize) -> impl Iterator<Item = usize> {
-        let cells = &self.cells[row * self.n_labels()..(row + 1) * self.n_labels()];
-        cells.iter().enumerate().filter(|(_, cell)| cell.predicted.is_some()).map(|(label, _)| label)
+        self.cells.row(row).enumerate().filter(|(_, cell)| cell.predicted.is_some()).map(|(label, _)| label)
     }
 }
 

@@ -9,11 +9,12 @@ use crate::error::Error;
 use crate::expectation::{Comparison, Condition, Expectation, Given};
 use crate::formula::{Atom, Formula, Node};
 use crate::label::CategoryId;
+use crate::notation::MPE;
 
 /// `[GIVEN, ...] => CONDITION`
 pub(super) fn read(cursor: &mut Cursor<'_>) -> Parsed<Expectation> {
     let given = all_given(cursor, |cursor| cursor.eat(Sign::Then))?;
-    let condition = if cursor.eat_word("mpe") {
+    let condition = if cursor.eat_word(MPE) {
         let mut atoms = vec![cursor.plain_atom()?];
         while cursor.eat(Sign::Comma) {
             atoms.push(cursor.plain_atom()?);

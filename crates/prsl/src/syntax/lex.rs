@@ -88,7 +88,7 @@ impl Sign {
 }
 
 /// Longest spellings first, so that `<->` is not read as `<-` and `>`.
-const SIGNS: [(&str, Sign); 34] = [
+pub(crate) const SIGNS: [(&str, Sign); 34] = [
     ("<->", Sign::Iff),
     ("->", Sign::Implies),
     ("<-", Sign::ImpliedBy),

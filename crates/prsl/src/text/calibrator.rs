@@ -7,7 +7,8 @@ use crate::label::LabelId;
 use crate::syntax::cursor::{Cursor, Parsed};
 use crate::syntax::lex::{Kind, Sign};
 
-const KINDS: [&str; 5] = ["platt", "temperature", "isotonic", "dirichlet", "confusion"];
+/// The kinds of calibrators.
+pub(crate) const KINDS: [&str; 5] = ["platt", "temperature", "isotonic", "dirichlet", "confusion"];
 
 /// `calibrate LABEL KIND NUMBERS`
 ///

@@ -14,6 +14,8 @@ use crate::label::LabelId;
 use crate::model::Model;
 use crate::rule::RuleId;
 pub use crate::syntax::MAX_BYTES;
+pub(crate) use calibrator::KINDS as CALIBRATORS;
+pub(crate) use parse::{can_end_statement, declared};
 
 impl Model {
     /// Reads the text format. All errors of the text are returned at once.
@@ -95,6 +97,22 @@ impl Document {
     /// The span of a rule.
     pub fn rule_span(&self, rule: RuleId) -> Range<usize> {
         self.rule_spans[rule.index()].clone()
+    }
+
+    /// The rule at a byte position.
+    ///
+    /// ```
+    /// use prsl::{Document, RuleId};
+    ///
+    /// let document = Document::parse("label a\nrule 0.9: a\nrule 0.8: a | a=no\n")?;
+    /// assert_eq!(document.rule_at(25), Some(RuleId::new(1)));
+    /// assert_eq!(document.rule_at(3), None);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn rule_at(&self, offset: usize) -> Option<RuleId> {
+        let next = self.rule_spans.partition_point(|span| span.start <= offset);
+        let rule = next.checked_sub(1).filter(|&rule| offset <= self.rule_spans[rule].end)?;
+        Some(RuleId::new(rule))
     }
 
     /// The span of a typical combination, given its position.

@@ -57,6 +57,19 @@ pub(super) fn document(source: &str) -> Result<Document> {
     Ok(document.with_typical_spans(contents.typical.spans))
 }
 
+/// The labels that a text declares, even if it has errors, and the tokens at which its statements begin. The last of the
+/// tokens is the end; comments are not among them.
+pub(crate) fn declared(source: &str, tokens: &[Token]) -> (Names, Vec<usize>) {
+    let statements = statements(tokens);
+    let (names, _) = read_labels(&statements, &mut Errors::new(source, tokens, Vec::new()));
+    let starts = statements.iter().scan(0, |next, statement| {
+        let start = *next;
+        *next += statement.len();
+        Some(start)
+    });
+    (names, starts.collect())
+}
+
 /// The errors found so far in a text.
 struct Errors<'s> {
     source: &'s str,
@@ -276,13 +289,6 @@ fn keyword(statement: &[Token]) -> Option<&'static str> {
 ///
 /// The first must be able to end a statement, and the third to follow a keyword.
 fn misspelt_keyword(tokens: &[Token]) -> bool {
-    let is_complete = match &tokens[0].kind {
-        // A statement may end in a name or in one of these keywords, but not in an operator.
-        Kind::Word(word) => !RESERVED.contains(&word.as_str()) || ENDING.contains(&word.as_str()),
-        Kind::Quoted(_) | Kind::Number(_) => true,
-        Kind::Sign(sign) => matches!(sign, Sign::CloseBrace | Sign::CloseParen | Sign::CloseBracket),
-        _ => false,
-    };
     // `rule3=yes` is an atom. No keyword is followed by a sign, except in expectations without evidence.
     let goes_on = match tokens.get(2).map(|token| &token.kind) {
         Some(Kind::Sign(sign)) => *sign == Sign::Then,
@@ -290,11 +296,21 @@ fn misspelt_keyword(tokens: &[Token]) -> bool {
     };
     match &tokens[1].kind {
         Kind::Word(word) => {
-            is_complete
+            can_end_statement(&tokens[0].kind)
                 && goes_on
                 && !RESERVED.contains(&word.as_str())
                 && nearest(word, STATEMENTS).is_some()
         }
+        _ => false,
+    }
+}
+
+/// Whether a statement may end in a token: in a name or in one of these keywords, but not in an operator.
+pub(crate) fn can_end_statement(kind: &Kind) -> bool {
+    match kind {
+        Kind::Word(word) => !RESERVED.contains(&word.as_str()) || ENDING.contains(&word.as_str()),
+        Kind::Quoted(_) | Kind::Number(_) => true,
+        Kind::Sign(sign) => matches!(sign, Sign::CloseBrace | Sign::CloseParen | Sign::CloseBracket),
         _ => false,
     }
 }

@@ -40,11 +40,12 @@ fn miscalibrated(n_rows: usize, seed: u64) -> (Model, Examples) {
         given.push(&cells([0.6, 1.0, 1.2, 1.5, 1.0]), Normalize::Never).unwrap();
     }
     let rows = with_truths(&model, right, seed);
-    (model, Examples::new(given, rows.truths().to_vec()).unwrap())
+    (model, Examples::new(given, rows.to_truths()).unwrap())
 }
 
 fn scores(model: &Model, rows: &Examples) -> [f64; 2] {
-    let scores = Evaluation::of(model, &rows.beliefs_for(model).unwrap(), rows.truths()).unwrap().scores();
+    let scores =
+        Evaluation::of(model, &rows.beliefs_for(model).unwrap(), &rows.to_truths()).unwrap().scores();
     [Metric::JointAccuracy, Metric::MeanJointLogLikelihood].map(|metric| scores.get(metric).unwrap())
 }
 

@@ -14,8 +14,9 @@ fn intervals_cover_the_expected_score() {
     let bootstrap = Bootstrap { replicates: 400, ..Bootstrap::default() };
     let score = |sample: usize| {
         let range = sample * N_ROWS..(sample + 1) * N_ROWS;
-        let (beliefs, truths) = (rows.beliefs().slice(range.clone()), &rows.truths()[range]);
-        let evaluation = Evaluation::of(&model, &beliefs, truths).expect("small");
+        let truths: Vec<prsl::Truth> = range.clone().map(|row| rows.truth(row)).collect();
+        let beliefs = rows.beliefs_of(range);
+        let evaluation = Evaluation::of(&model, &beliefs, &truths).expect("small");
         (evaluation.scores(), evaluation.intervals(&bootstrap))
     };
     let samples: Vec<_> = (0..N_SAMPLES).into_par_iter().map(score).collect();

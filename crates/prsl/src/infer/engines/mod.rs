@@ -171,6 +171,21 @@ impl Engines {
         LogEvidence::beside(self, marginals)
     }
 
+    /// Bytes of memory that the engines compiled so far hold, as counted for the limit.
+    ///
+    /// ```
+    /// use prsl::{Engines, Model};
+    ///
+    /// let engines = Engines::new(&Model::parse("label a\nlabel b\nrule 0.9: a -> b")?);
+    /// assert_eq!(engines.memory(), 0);
+    /// let engine = engines.marginals()?;
+    /// assert!(engines.memory() > 0);
+    /// # Ok::<(), prsl::Error>(())
+    /// ```
+    pub fn memory(&self) -> u64 {
+        self.account.get().map_or(0, |account| account.held())
+    }
+
     pub(crate) fn factors(&self) -> &Arc<Factors> {
         self.factors.get_or_init(|| Arc::new(Factors::new(&self.model)))
     }

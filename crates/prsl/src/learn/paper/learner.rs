@@ -214,7 +214,7 @@ impl PaperLearner {
         let refuse = |problem: String| Err(Error::Examples { problem });
         let advice = "; more rows are needed, or some to validate on";
         for (examples, which, advice) in [(train, "to learn from", ""), (valid, "to validate on", advice)] {
-            let known = examples.truths().iter().zip(examples.weights());
+            let known = examples.truths().zip(examples.weights());
             let mut known = known.filter(|(truths, _)| truths.n_known() > 0).peekable();
             if known.peek().is_none() {
                 return refuse(format!("there are no rows with a known truth {which}{advice}"));
@@ -222,7 +222,7 @@ impl PaperLearner {
             if known.all(|(_, weight)| *weight == 0.0) {
                 return refuse(format!("all rows with a known truth {which} have weight 0{advice}"));
             }
-            if !has_same_labels(examples.beliefs().model(), base) {
+            if !has_same_labels(examples.model(), base) {
                 return refuse(format!("the rows {which} are about other labels than the model"));
             }
         }
@@ -272,9 +272,8 @@ impl PaperLearner {
         let mut hasher = DefaultHasher::new();
         (env!("CARGO_PKG_VERSION"), format!("{self:?}"), base.to_string()).hash(&mut hasher);
         for examples in rows {
-            let beliefs = (0..examples.n_rows()).flat_map(|row| examples.beliefs().values_of(row));
-            beliefs.chain(examples.weights()).for_each(|number| number.to_bits().hash(&mut hasher));
-            examples.truths().hash(&mut hasher);
+            examples.hash_rows(&mut hasher);
+            examples.weights().iter().for_each(|weight| weight.to_bits().hash(&mut hasher));
         }
         hasher.finish()
     }

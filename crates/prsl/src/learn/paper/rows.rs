@@ -6,7 +6,6 @@ use crate::calibrator::{Calibrate, Calibrator};
 use crate::label::LabelId;
 use crate::learn::examples::Examples;
 use crate::model::Model;
-use crate::truth::Truth;
 
 /// How many truths of a row are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,20 +32,21 @@ impl Rows {
     /// Rows with the beliefs that the calibrators of a model make of those given.
     pub(super) fn new(model: &Model, space: &Space, experts: &[Expert], examples: &Examples) -> Self {
         let mut beliefs = Vec::with_capacity(examples.n_rows() * space.n_categories());
+        let mut given = vec![0.0; space.n_categories()];
         for row in 0..examples.n_rows() {
-            let given = examples.beliefs().values_of(row);
+            examples.stored().values_into(row, &mut given);
             let start = beliefs.len();
-            beliefs.extend_from_slice(given);
+            beliefs.extend_from_slice(&given);
             for (label, block) in space.blocks.iter().enumerate() {
                 let id = LabelId::new(label);
                 let calibrator = model.label(id).calibrator();
-                let is_given = examples.beliefs().origin(row, id) == BeliefOrigin::Classifier;
+                let is_given = examples.origin(row, id) == BeliefOrigin::Classifier;
                 if is_given && *calibrator != Calibrator::Identity {
                     calibrator.calibrate(&given[block.clone()], &mut beliefs[start..][block.clone()]);
                 }
             }
         }
-        let truths = examples.truths().iter().flat_map(Truth::indices).copied().collect();
+        let truths = examples.truths().flat_map(|truth| truth.indices().to_vec()).collect();
         Self::from_parts(space, experts, beliefs, truths, examples.weights().to_vec())
     }
 

@@ -22,16 +22,17 @@ pub(super) fn identity(bytes: &[u8]) -> Result<(u32, u64)> {
 
 /// Rows as a chunk of this number: for each row the origins and values of its beliefs, its truths and its weight.
 pub(super) fn encode(rows: &Examples, chunk: u32) -> Vec<u8> {
-    let labels = rows.beliefs().model().labels().len();
+    let labels = rows.model().labels().len();
     let mut body = Vec::new();
     body.extend((labels as u64).to_le_bytes());
-    body.extend((rows.beliefs().model().n_categories() as u64).to_le_bytes());
+    body.extend((rows.model().n_categories() as u64).to_le_bytes());
     body.extend((rows.n_rows() as u64).to_le_bytes());
+    let mut values = vec![0.0; rows.model().n_categories()];
     for row in 0..rows.n_rows() {
-        body.extend((0..labels).map(|label| code(rows.beliefs().origin(row, LabelId::new(label)))));
-        let values = rows.beliefs().values_of(row);
+        body.extend((0..labels).map(|label| code(rows.origin(row, LabelId::new(label)))));
+        rows.stored().values_into(row, &mut values);
         values.iter().for_each(|value| body.extend(value.to_bits().to_le_bytes()));
-        for category in rows.truths()[row].indices() {
+        for category in rows.truth(row).indices() {
             body.extend(category.map_or(UNKNOWN, |category| category as u16).to_le_bytes());
         }
         body.extend(rows.weights()[row].to_bits().to_le_bytes());
@@ -83,8 +84,7 @@ pub(super) fn decode(bytes: &[u8], model: &Model) -> Result<(u32, Examples)> {
 
 /// All rows, one part after the other.
 pub(super) fn concatenated(model: &Model, parts: impl Iterator<Item = Examples>) -> Result<Examples> {
-    let empty = BeliefMatrix::new(&model.without_calibrators());
-    let mut rows = Examples::new(empty, Vec::new())?;
+    let mut rows = Examples::empty(&model.without_calibrators());
     for part in parts {
         rows.append(&part)?;
     }
@@ -120,7 +120,7 @@ impl Examples {
     /// beliefs.push_evidence(&Evidence::new().belief("alarm", [0.3]))?;
     /// let rows = Examples::new(beliefs, vec![Truth::unknown(1)])?;
     /// let mut bytes = rows.to_bytes(7);
-    /// assert_eq!(Examples::from_bytes(&bytes, &model)?.beliefs(), rows.beliefs());
+    /// assert_eq!(Examples::from_bytes(&bytes, &model)?.to_beliefs(), rows.to_beliefs());
     /// bytes[40] ^= 1;
     /// assert!(Examples::from_bytes(&bytes, &model).is_err());
     /// # Ok::<(), prsl::Error>(())

@@ -25,9 +25,9 @@ pub(crate) struct Survey {
 impl Survey {
     /// Of rows at hand. The hash is that of their contents.
     pub(crate) fn of(rows: &Examples) -> Self {
-        let labels = || rows.beliefs().model().label_ids();
+        let labels = || rows.model().label_ids();
         Self {
-            n_used: (0..rows.n_rows()).filter(|&row| rows.is_used(row)).count(),
+            n_used: rows.used().count(),
             n_seen: labels().map(|label| rows.n_seen(label)).collect(),
             is_sure: labels().map(|label| rows.is_sure(label)).collect(),
             hash: rows.hash(),
@@ -78,8 +78,8 @@ fn width(sizes: &[usize]) -> usize {
 /// The sums of a chunk: the number of rows that can be used; two halves of the checksum, which tell rows apart; for each label
 /// whether a belief is sure; and for each category the number of rows in which it is true.
 pub(super) fn of_chunk(rows: &Examples, chunk: u32, checksum: u64) -> ChunkSums {
-    let model = rows.beliefs().model();
-    let mut sums = vec![(0..rows.n_rows()).filter(|&row| rows.is_used(row)).count() as f64];
+    let model = rows.model();
+    let mut sums = vec![rows.used().count() as f64];
     sums.extend([checksum >> 32, checksum & u64::from(u32::MAX)].map(|half| half as f64));
     sums.extend(model.label_ids().map(|label| f64::from(u8::from(rows.is_sure(label)))));
     let start = sums.len();

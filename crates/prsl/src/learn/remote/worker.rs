@@ -63,7 +63,7 @@ impl ChunkWorker {
                 run.prepare(rows, (chunk, checksum), max_cells)?;
                 let problem = &run.problems[&(chunk, checksum)];
                 let sampled = problem.rows_within(limit, seed).into_iter();
-                let sampled: Vec<usize> = sampled.map(|row| problem.data.sources[row]).collect();
+                let sampled: Vec<usize> = sampled.map(|row| problem.data.place(row)).collect();
                 Ok(rows::encode(&examples.select(&sampled), chunk))
             }
             Ask::Sums(question) => {
