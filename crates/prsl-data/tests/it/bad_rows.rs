@@ -174,6 +174,7 @@ fn parquet(rows: usize) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap();
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(rows))
+        .set_dictionary_enabled(false)
         .set_data_page_row_count_limit(1000)
         .set_write_batch_size(1000)
         .build();
