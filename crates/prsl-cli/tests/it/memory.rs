@@ -12,9 +12,10 @@ fn every_command_that_makes_tables_has_it() {
     let folder = Folder::new(&[]);
     let help = |command: &str| {
         let text = folder.prsl(&format!("{command} --help")).done().stdout;
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let start = text.find("--memory <SIZE>").unwrap_or_else(|| panic!("no --memory in {text}"));
         let end = text[start..].find("[default: 1GiB]").expect("its default");
-        text[start..start + end].split_whitespace().collect::<Vec<_>>().join(" ")
+        text[start..start + end].to_owned()
     };
     let expected = help("predict");
     for command in ["check", "explain", "evaluate", "export", "simulate", "learn", "plot"] {

@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!(bad.iter().map(|(row, _)| *row).collect::<Vec<u64>>(), places.collect::<Vec<u64>>());
         let is_named = |(row, message): &(u64, String)| message.contains(&format!("row {row}"));
         prop_assert!(bad.iter().all(is_named));
-        // Without the option, the first of them is the error.
+        // Without the option, one of them is the error. Records are read before their cells.
         let mut reader = beliefs(csv(&mixed));
         let error = loop {
             match reader.next_chunk(chunk) {
@@ -88,7 +88,8 @@ proptest! {
                 Err(error) => break Some(error.to_string()),
             }
         };
-        prop_assert_eq!(error.as_ref(), bad.first().map(|(_, message)| message));
+        prop_assert_eq!(error.is_some(), !bad.is_empty());
+        prop_assert!(error.is_none_or(|error| bad.iter().any(|(_, message)| *message == error)));
     }
 
     #[test]
@@ -173,6 +174,7 @@ fn parquet(rows: usize) -> Vec<u8> {
     let batch = RecordBatch::try_from_iter([("a", a), ("b", b)]).unwrap();
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(rows))
+        .set_dictionary_enabled(false)
         .set_data_page_row_count_limit(1000)
         .set_write_batch_size(1000)
         .build();
@@ -199,8 +201,9 @@ fn bad_rows_of_parquet() {
 fn damage_in_the_middle_of_parquet_is_an_error_that_says_where() {
     let whole = parquet(40_000);
     let mut damaged = whole.clone();
-    let middle = damaged.len() / 2;
-    damaged[middle..middle + 400].fill(0xff);
+    // Long enough to contain the headers of several pages: damaged values alone may be valid numbers.
+    let (start, end) = (damaged.len() / 3, damaged.len() / 2);
+    damaged[start..end].fill(0xff);
     let mut reader = beliefs(TableReader::parquet(damaged, "t.parquet").unwrap()).with_bad_rows_apart();
     let error = loop {
         match reader.next_chunk(5000) {
