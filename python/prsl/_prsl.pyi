@@ -188,7 +188,7 @@ def encode_chunk(
     weights: list[float] | None,
     chunk: int,
     normalize: bool,
-    names: dict[str, str],
+    names: tuple[dict[str, str], dict[str, str]],
 ) -> tuple[bytes | None, str | None]: ...
 def readable_rows(
     model: Model, batch: Any, normalize: bool, names: dict[str, str]

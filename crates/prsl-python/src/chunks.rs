@@ -33,7 +33,8 @@ pub fn chunk_numbers(keys: Vec<String>, n_chunks: u32) -> Vec<u32> {
     keys.iter().map(|key| prsl::learn::chunk_of(&Key::from(key.as_str()).to_string(), n_chunks)).collect()
 }
 
-/// Rows of raw beliefs as a chunk: its bytes, or else what is wrong with a row. `names` are the columns' names for messages.
+/// Rows of raw beliefs as a chunk: its bytes, or else what is wrong with a row. `names` are those of the
+/// columns with beliefs and with truths, for messages.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub fn encode_chunk<'py>(
@@ -45,7 +46,7 @@ pub fn encode_chunk<'py>(
     weights: Option<Vec<f64>>,
     chunk: u32,
     normalize: bool,
-    names: HashMap<String, String>,
+    names: (HashMap<String, String>, HashMap<String, String>),
 ) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<String>)> {
     let model = model.for_beliefs(true);
     let (batches, schema) = beliefs.into_inner();
@@ -60,7 +61,7 @@ pub fn encode_chunk<'py>(
                 keys[first]
             )));
         }
-        let read = || -> Result<(BeliefMatrix, Vec<prsl::Truth>)> {
+        let read_beliefs = || -> Result<BeliefMatrix> {
             let table = TableReader::arrow(&schema, batches, FRAME)?;
             let options = BeliefOptions { normalize, ignore_extra: false };
             let mut reader = BeliefReader::new(&model, table, options)?;
@@ -68,20 +69,28 @@ pub fn encode_chunk<'py>(
             while let Some(part) = reader.next_chunk(keys.len().max(1))? {
                 rows.append(&part)?;
             }
+            Ok(rows)
+        };
+        let read_truths = || -> Result<Vec<prsl::Truth>> {
             let table = TableReader::arrow(&truth_schema, truth_batches, FRAME)?;
             let mut reader = TruthReader::new(&model, table, TruthOptions::default())?;
             let mut truths = Vec::new();
             while let Some(part) = reader.next_chunk(keys.len().max(1))? {
                 truths.extend(part);
             }
-            Ok((rows, truths))
+            Ok(truths)
         };
-        let (beliefs, truths) = match read() {
-            Ok(rows) => rows,
-            Err(error) => {
-                let (row, problem) = problem_of_row(error, &names)?;
-                return Ok(Err(format!("row with key `{}`: {problem}", keys[row])));
-            }
+        let told = |error: Failure, names: &HashMap<String, String>| {
+            let (row, problem) = problem_of_row(error, names)?;
+            Ok(Err(format!("row with key `{}`: {problem}", keys[row])))
+        };
+        let beliefs = match read_beliefs() {
+            Ok(beliefs) => beliefs,
+            Err(error) => return told(error, &names.0),
+        };
+        let truths = match read_truths() {
+            Ok(truths) => truths,
+            Err(error) => return told(error, &names.1),
         };
         let mut rows = Examples::new(beliefs, truths)?;
         if let Some(weights) = weights {

@@ -25,8 +25,13 @@ class Columns:
 
     @property
     def names(self) -> dict[str, str]:
-        """The users' names of columns by the library's names, for messages."""
-        return {ours: theirs for theirs, ours in (*self.truths, *self.beliefs)}
+        """The users' names of columns with beliefs by the library's names, for messages."""
+        return {ours: theirs for theirs, ours in self.beliefs}
+
+    @property
+    def truth_names(self) -> dict[str, str]:
+        """The users' names of columns with truths by their labels, for messages."""
+        return {label: theirs for theirs, label in self.truths}
 
 
 def belief_columns(model: Model, frame: Any, beliefs: Beliefs | None) -> tuple[tuple[str, str], ...]:

@@ -78,7 +78,7 @@ def encode(table: pa.Table, text: str, columns: Columns, key: str, normalize: bo
     if "weight" in table.column_names:
         weights = [float("nan") if weight is None else weight for weight in table.column("weight").to_pylist()]
     data, problem = _prsl.encode_chunk(
-        model, _doubles(beliefs), truths, keys, weights, chunk, normalize, columns.names
+        model, _doubles(beliefs), truths, keys, weights, chunk, normalize, (columns.names, columns.truth_names)
     )
     return _encoded(chunk, len(keys), data, problem)
 
