@@ -72,7 +72,7 @@ fn one_of_each() -> Vec<Error> {
     ]
 }
 
-const N_KINDS: usize = 44;
+const N_KINDS: usize = 45;
 
 #[test]
 fn catalogue() {
