@@ -223,7 +223,8 @@ mod tests {
         let pool = account.pool::<u32>(8);
         pool.with(|| 1, |_| ());
         account.rest();
-        assert_eq!((account.balance().workspaces, account.held()), (8, 8));
+        assert_eq!(account.balance().workspaces, 8);
+        assert_eq!(account.held(), 8);
         account.pool::<u64>(60).with(|| 1, |_| ());
         account.rest();
         assert_eq!(account.balance().workspaces, 0);
