@@ -40,7 +40,7 @@ def _word_of(texts: list[str]) -> str:
     return rf"{_one_of(texts)}(?![{unistring.xid_continue}])"
 
 
-class PrslLexer(RegexLexer):  # type: ignore[misc]
+class PrslLexer(RegexLexer):  # type: ignore[misc, unused-ignore]
     """Colors the text format of prsl."""
 
     name = "prsl"

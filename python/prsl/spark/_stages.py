@@ -36,5 +36,5 @@ class StageReader(MLReader[_Stage], Generic[_Stage]):
     def load(self, path: str) -> _Stage:
         metadata = DefaultParamsReader.loadMetadata(path, session(), f"{self._of.__module__}.{self._of.__name__}")
         stage = self._create(json.loads(metadata["prsl"]))
-        stage._resetUid(metadata["uid"])  # type: ignore[attr-defined]
+        stage._resetUid(metadata["uid"])  # type: ignore[attr-defined, unused-ignore]
         return stage

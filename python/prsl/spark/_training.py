@@ -72,7 +72,7 @@ class RuleStackerTrainer(Estimator["RuleStackerModel"], MLReadable["RuleStackerT
             "weight": weight,
         }
 
-    def fit(  # type: ignore[override]  # the columns are arguments of their own
+    def fit(  # type: ignore[override, unused-ignore]  # the columns are arguments of their own
         self,
         dataset: Any,
         params: Any = None,
