@@ -39,7 +39,7 @@ def test_batches_have_the_answers_of_the_whole(library: str, tmp_path: Path, mon
     pytest.importorskip("pyarrow")
     model = _folder(tmp_path, 1000)
     monkeypatch.chdir(tmp_path)
-    names = {"polars": 0, "duckdb": 1}
+    names = {"polars": 1, "duckdb": 2}
     code = _examples()[names[library]].replace("100_000", "64")
     exec(compile(code, "docs/scale.md", "exec"), {"model": model})  # noqa: S102
     answers = polars.read_parquet("answers.parquet").sort("id")
