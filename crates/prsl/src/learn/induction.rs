@@ -4,11 +4,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::candidates::{Candidate, Prices, ShortList};
+use super::candidates::{Candidate, ShortList};
 use super::feature::Feature;
 use super::fisher::{Added, Fisher, Matrix};
 use super::fit::{Evaluation, minimize};
 use super::objective::Point;
+use super::prices::Prices;
 use super::problem::{Compiled, Problem};
 use super::sheet::Sheet;
 use crate::error::{Error, Result};

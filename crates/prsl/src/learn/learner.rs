@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::candidates::Prices;
 use super::combinations::{self, Combinations};
 use super::data::{Calibration, Data, Fitted};
 use super::examples::Examples;
@@ -16,6 +15,7 @@ use super::fisher::Fisher;
 use super::induction::{FINAL_TOLERANCE, Induction, State};
 use super::notes::Note;
 use super::objective::{Point, sigmoid};
+use super::prices::Prices;
 use super::priors::{significant, with_priors};
 use super::problem::{Compiled, Problem};
 use super::remote::Survey;

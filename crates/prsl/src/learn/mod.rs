@@ -17,7 +17,8 @@
 //! | `sums`, `gradient`, `scores` | sums over chunks, which add up to the same bits in any order |
 //! | `question`, `remote` | what is asked of all rows, and rows that are elsewhere |
 //! | `feature` | violations of clauses and count rules |
-//! | `sheet`, `candidates`, `gain` | samples of the model as bits, all candidates, and what each would gain |
+//! | `sheet`, `candidates`, `triples` | samples of the model as bits, and all candidates |
+//! | `gain`, `prices` | what each candidate would gain, and what it costs |
 //! | `chance` | whether the gains are more than chance explains |
 //! | `problem`, `objective`, `fisher`, `fit` | base and rows; the penalized likelihood with its gradient and Hessian; L-BFGS |
 //! | `induction`, `refine` | the loop that adds rules, and corrects earlier additions |
@@ -48,6 +49,7 @@ mod learner;
 mod notes;
 mod objective;
 pub mod paper;
+mod prices;
 mod priors;
 mod problem;
 mod question;
@@ -60,6 +62,7 @@ mod stored;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod triples;
 mod watch;
 
 pub use calibration::Calibrated;

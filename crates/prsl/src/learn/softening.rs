@@ -22,9 +22,9 @@
 //! A clause has at most one number: two numbers would also determine the weight of assignments where both literals hold,
 //! which is not linear in weights. Checked in `a_pair_of_clauses_is_a_noisy_or`.
 
-use super::candidates::Prices;
 use super::feature::{Feature, Literal};
 use super::objective::sigmoid;
+use super::prices::Prices;
 use super::priors::significant;
 use crate::label::{CategoryId, LabelId};
 use crate::model::Model;

@@ -3,12 +3,13 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::candidates::{Candidate, Prices, ShortList};
+use super::candidates::{Candidate, ShortList};
 use super::data::{Data, Fitted};
 use super::examples::Examples;
 use super::feature::{Feature, Literal};
 use super::fisher::{Added, Fisher, Matrix};
 use super::gain::Counts;
+use super::prices::Prices;
 use super::problem::{Compiled, Problem};
 use super::sheet::Sheet;
 use crate::belief::{BeliefMatrix, Normalize};
