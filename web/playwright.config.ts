@@ -11,8 +11,8 @@ export default defineConfig({
   testDir: "tests",
   outputDir: "test-results",
   workers: 1,
-  timeout: 20_000,
-  expect: { timeout: 5_000 },
+  timeout: 60_000,
+  expect: { timeout: 20_000 },
   reporter: "list",
   use: {
     ...devices["Desktop Chrome"],
