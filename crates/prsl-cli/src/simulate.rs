@@ -26,7 +26,7 @@ Examples:
   prsl simulate -o simulated
   prsl simulate --labels 30 --rules 40 --rows 10000 --seed 7 -o large
   prsl simulate --rows 1000 --sample -o study
-  prsl simulate warehouse.prsl --rows 500 --missing 0.1 -o shifts
+  prsl simulate warehouse.prsl --rows 500 --missing-share 0.1 -o shifts
 
 Without MODEL, models are drawn as in the simulation study of the pRSL paper: labels of 2 to 4 categories, noisy-or rules over 2 to 5 \
 categories, inhibition probabilities of density 2(1 - x), and beliefs uniform over all distributions. The same \
@@ -65,7 +65,7 @@ pub struct Arguments {
     strength: Option<f64>,
     /// With MODEL: the share of missing beliefs, from 0 to 1 [default: 0]
     #[arg(long, value_name = "SHARE", requires = "model")]
-    missing: Option<f64>,
+    missing_share: Option<f64>,
     /// Overwrite existing files
     #[arg(long)]
     force: bool,
@@ -141,7 +141,7 @@ impl Arguments {
         RowSimulation {
             n_rows: self.rows as usize,
             strength: self.strength.unwrap_or(default.strength),
-            missing: self.missing.unwrap_or(default.missing),
+            missing: self.missing_share.unwrap_or(default.missing),
             seed: self.seed,
         }
     }

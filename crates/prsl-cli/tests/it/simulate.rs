@@ -101,7 +101,7 @@ fn existing_files_are_not_overwritten() {
 #[test]
 fn rows_are_drawn_for_a_given_model() {
     let folder = Folder::warehouse();
-    let arguments = "simulate warehouse.prsl --rows 50 --missing 0.2 --seed 3 -o shifts";
+    let arguments = "simulate warehouse.prsl --rows 50 --missing-share 0.2 --seed 3 -o shifts";
     let run = folder.prsl(arguments).done();
     insta::assert_snapshot!(run);
     for command in run.stdout.lines().filter_map(|line| line.strip_prefix("  prsl ")) {
@@ -134,7 +134,7 @@ fn wrong_uses_with_a_given_model() {
     insta::assert_snapshot!(folder.prsl("simulate impossible.prsl -o none"));
     insta::assert_snapshot!(folder.prsl("simulate a.prsl --strength -1 -o none"));
     insta::assert_snapshot!(folder.prsl("simulate a.prsl --labels 5 -o none"));
-    insta::assert_snapshot!(folder.prsl("simulate --missing 0.5 -o none"));
+    insta::assert_snapshot!(folder.prsl("simulate --missing-share 0.5 -o none"));
     insta::assert_snapshot!(folder.prsl("simulate absent.prsl -o none"));
     assert_eq!(folder.files(), ["a.prsl", "impossible.prsl"]);
 }

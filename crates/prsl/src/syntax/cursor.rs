@@ -94,9 +94,14 @@ impl<'a> Cursor<'a> {
         found
     }
 
+    /// Whether the current token is this word.
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        matches!(self.kind(), Kind::Word(found) if found == word)
+    }
+
     /// Moves past a word, if it is the current token. Returns whether it is.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
-        let found = matches!(self.kind(), Kind::Word(found) if found == word);
+        let found = self.is_word(word);
         self.at += usize::from(found);
         found
     }

@@ -48,13 +48,17 @@ pub(super) fn label(cursor: &mut Cursor<'_>) -> (Option<Label>, Parsed<()>) {
 /// `[from CLASSIFIER | latent] [prior NUMBER, ...]`
 fn label_settings(cursor: &mut Cursor<'_>, mut label: Label) -> Parsed<Label> {
     let whole = cursor.start();
+    let mut expected = "`from`, `latent`, `prior` or the next line";
     if cursor.eat_word("latent") {
         label = label.latent();
+        expected = "`prior` or the next line";
     } else if cursor.eat_word("from") {
         label = label.from_classifier(cursor.name("the classifier's name")?.0);
+        expected = "`prior` or the next line";
     }
     let mut problem = whole..cursor.last_end();
     if cursor.eat_word("prior") {
+        expected = "the next line";
         let (mut prior, span) = cursor.numbers("a prior probability")?;
         if let ([yes], true) = (&prior[..], label.is_binary()) {
             prior = vec![*yes, 1.0 - yes];
@@ -62,7 +66,11 @@ fn label_settings(cursor: &mut Cursor<'_>, mut label: Label) -> Parsed<Label> {
         label = label.with_prior(prior);
         problem = span;
     }
-    cursor.finish("`from`, `latent`, `prior` or the next line")?;
+    let is_late = cursor.is_word("from") || cursor.is_word("latent");
+    cursor.finish(expected).map_err(|error| match is_late {
+        true => error.with_help("a label is `from` a classifier or `latent`, and its `prior` comes last"),
+        false => error,
+    })?;
     label.check().map_err(|error| Diagnostic::new(problem, error.to_string()))?;
     Ok(label)
 }

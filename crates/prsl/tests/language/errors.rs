@@ -22,6 +22,13 @@ fixed label b
 }
 
 #[test]
+fn a_misplaced_from_was_both_expected_and_found() {
+    let text =
+        "label a\nlabel b prior 0.1 from a\nlabel c latent from a\nlabel d from a from b\nlabel e frm a\n";
+    insta::assert_snapshot!(diagnostics(text).render("order.prsl"));
+}
+
+#[test]
 fn ambiguous_bare_names_are_refused() {
     let labels = "label a: x, y\nlabel b: x, z\nlabel y\nlabel c: p, q\n";
     let text = format!("{labels}rule 1: x\nrule 1: y\nrule 1: c\nrule 1: z\n");
