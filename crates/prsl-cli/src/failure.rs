@@ -112,7 +112,8 @@ fn advice(error: &anyhow::Error) -> Option<Cow<'static, str>> {
             Some(format!("`--delimiter {name}` reads it; for beliefs such as 0,7 add `--decimal ,`").into())
         }
         prsl_data::Error::Columns { problem: ColumnsProblem::Unknown { .. }, .. } => {
-            Some("`--ignore-extra` skips columns that the model does not know".into())
+            let skips = "`--ignore-extra` skips columns that the model does not know";
+            Some(format!("{skips}; `--id COLUMNS` copies those that name the rows").into())
         }
         prsl_data::Error::Row { problem: RowProblem::Belief(cause), .. }
             if matches!(**cause, prsl::Error::Sum { .. }) =>

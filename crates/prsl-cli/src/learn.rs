@@ -147,7 +147,7 @@ impl Arguments {
         };
         let (train, valid) = self.examples(&base)?;
         let spinner = Spinner::new("checking the rows");
-        warnings::before(&base, &train);
+        warnings::before(&base, &train)?;
         spinner.finish();
         self.report.as_deref().map_or(Ok(()), report::prepare)?;
         let clock = Clock::new(self.max_seconds);

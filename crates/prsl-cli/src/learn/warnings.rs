@@ -22,11 +22,12 @@ pub(super) fn warn(message: &str) {
 }
 
 /// Warns about labels with too few informative rows, and about rules that the rows contradict.
-pub(super) fn before(base: &Model, train: &Examples) {
+pub(super) fn before(base: &Model, train: &Examples) -> Result<()> {
     warn_about_labels(base, train);
-    for contradiction in contradictions(base, train) {
+    for contradiction in contradictions(base, train)? {
         warn(&contradicted(base, &contradiction));
     }
+    Ok(())
 }
 
 /// Warns about rows that were not learned from, and about expectations that fail in the learned model.
