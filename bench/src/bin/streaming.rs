@@ -81,6 +81,7 @@ fn main() -> Result<()> {
     let arguments = arguments;
     fs::create_dir_all(&arguments.folder)?;
     let commit = said_by("git", &["rev-parse", "--short", "HEAD"])?;
+    let load = load();
     let mut table = String::new();
     let mut speed = None;
     for line in lines(&arguments) {
@@ -89,7 +90,7 @@ fn main() -> Result<()> {
         table += &(row + "\n");
     }
     if !arguments.quick && arguments.only.is_empty() {
-        write_page(&arguments.output, &commit, &table)?;
+        write_page(&arguments.output, &commit, load, &table)?;
     }
     Ok(())
 }
@@ -278,19 +279,38 @@ fn write_planted(paths: &[PathBuf; 2], n_rows: usize) -> Result<()> {
 }
 
 /// Replaces the table in the page.
-fn write_page(page: &Path, commit: &str, table: &str) -> Result<()> {
+fn write_page(page: &Path, commit: &str, load: f64, table: &str) -> Result<()> {
     const MARKS: [&str; 2] = ["<!-- streaming -->\n", "<!-- /streaming -->"];
     let text = fs::read_to_string(page).with_context(|| format!("`{}`", page.display()))?;
     let place = |mark: &str| text.find(mark).with_context(|| format!("`{}` has no `{mark}`", page.display()));
     let (start, end) = (place(MARKS[0])? + MARKS[0].len(), place(MARKS[1])?);
     let date = said_by("date", &["-u", "+%Y-%m-%d"])?;
     let head = format!(
-        "Made by `make bench-streaming` at commit {commit} on {date}, on {}.\n\n\
+        "Made by `make bench-streaming` at commit {commit} on {date}, on {}.{}\n\n\
          | command | rows | seconds | CPU seconds | rows per second | rows per CPU second | peak MB | target |\n\
          |---|---|---|---|---|---|---|---|\n",
-        machine()
+        machine(),
+        beside(load)
     );
     Ok(fs::write(page, format!("{}{head}{table}{}", &text[..start], &text[end..]))?)
+}
+
+/// The mean number of threads that ran or waited in the last minute; 0 if the system does not tell.
+fn load() -> f64 {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0.0)
+}
+
+/// A remark about other programs, given the load before the first measurement.
+fn beside(load: f64) -> String {
+    const QUIET: f64 = 0.5; // less than a half of one thread
+    if load < QUIET {
+        return String::new();
+    }
+    format!(
+        "\nOther programs used the machine at the same time (load average {load:.1}), so wall times are not those of a quiet \
+         machine. Compare CPU seconds."
+    )
 }
 
 /// The processor and the number of its threads.

@@ -9,15 +9,15 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use prsl::infer::EngineSettings;
-use prsl::metrics::Bootstrap;
-use prsl::{Error, Limits, Model};
+use prsl::metrics::{Bootstrap, Evaluation, LabelScores, Reliability};
+use prsl::{BeliefMatrix, Error, Limits, Model, Truth};
 use prsl_data::LabeledReader;
 
-use parts::Part;
+use parts::{Part, Rows};
 pub use parts::{Parts, Scorer};
 pub use report::{DIGITS, Scored, columns, title};
 
-use crate::arguments::Question;
+use crate::arguments::{Question, TableOptions};
 use crate::check::Format;
 use crate::figures::{self, Effects};
 use crate::model::ModelFile;
@@ -103,18 +103,18 @@ impl Arguments {
         }
         let file = ModelFile::read(&question.model)?;
         let model = file.document.model();
-        let raw = model.without_calibrators();
-        let reader = labeled::open(&raw, &question.tables, [beliefs, &self.truth], self.weights.as_deref())?;
+        let mut rows = Files::new(model, &question.tables, [beliefs, &self.truth], self.weights.as_deref())?;
         let progress = Progress::of("compiling the model and its parts", true);
         let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
-        let mut parts = Parts::compile(model, self.engine, &settings)?;
+        let parts = Parts::compile(model, self.engine, &settings)?;
+        progress.finish();
         parts.whole().tell_doubts(self.engine);
         let text = labeled::threads(self.threads)?.install(|| {
-            match &self.plots {
-                None => parts.read(reader, progress, |_, _| Ok(()))?,
-                Some(folder) => draw(&mut parts, reader, progress, settings.limits, folder)?,
-            }
-            Ok::<_, anyhow::Error>(self.report(model, &parts))
+            let results = match &self.plots {
+                None => parts.score(&mut rows, |_, _| Ok(()), |part, it| self.reduce(part, &it))?,
+                Some(folder) => self.draw(model, parts, &mut rows, settings.limits, folder)?,
+            };
+            Ok::<_, anyhow::Error>(self.report(model, results))
         })?;
         match self.format {
             Format::Text => output::print(&text)?,
@@ -123,66 +123,124 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn report(&self, model: &Model, parts: &Parts) -> String {
-        let bootstrap = Bootstrap { seed: self.seed, ..Bootstrap::default() };
-        let evaluations = parts.evaluations();
-        let labels = [&evaluations[0], &evaluations[evaluations.len() - 1]].map(|(_, it)| it.label_scores());
+    /// What is kept of the evaluation of a part.
+    fn reduce(&self, part: Part, evaluation: &Evaluation) -> Reduced {
         // The text shows the intervals of the whole model only.
-        let has_intervals =
-            |part: Part| !self.no_intervals && (part == Part::Model || self.format == Format::Json);
-        let n = evaluations.iter().filter(|(part, _)| has_intervals(*part)).count();
-        let bar = StepBar::new("bootstrap intervals", n as u64);
-        let mut n_done = 0;
-        let mut scored = Vec::new();
-        for (part, evaluation) in &evaluations {
-            let observe = |share: f64| bar.set_share((n_done as f64 + share) / n as f64);
-            let intervals = has_intervals(*part).then(|| evaluation.intervals_observed(&bootstrap, &observe));
-            n_done += usize::from(intervals.is_some());
-            scored.push((*part, Scored::new(evaluation, intervals)));
+        let has_intervals = !self.no_intervals && (part == Part::Model || self.format == Format::Json);
+        let intervals = has_intervals.then(|| {
+            let bootstrap = Bootstrap { seed: self.seed, ..Bootstrap::default() };
+            let bar = StepBar::new(&format!("{}: bootstrap intervals", part.title()), 1);
+            let intervals = evaluation.intervals_observed(&bootstrap, &|share| bar.set_share(share));
+            bar.finish();
+            intervals
+        });
+        let has_labels = part == Part::Model || part == Part::Beliefs && self.format == Format::Text;
+        Reduced {
+            scored: Scored::new(evaluation, intervals),
+            labels: if has_labels { evaluation.label_scores() } else { Vec::new() },
+            reliability: self.plots.is_some().then(|| figures::reliability(evaluation)),
         }
-        bar.finish();
+    }
+
+    fn report(&self, model: &Model, results: Vec<(Part, Reduced)>) -> String {
+        let (mut scored, mut labels) = (Vec::new(), Vec::new());
+        for (part, reduced) in results {
+            scored.push((part, reduced.scored));
+            labels.push(reduced.labels);
+        }
+        let (first, last) = (&labels[0], &labels[labels.len() - 1]);
         match self.format {
             Format::Json => {
-                let object = report::Object::new(model, &scored, &labels[1]);
+                let object = report::Object::new(model, &scored, last);
                 serde_json::to_string_pretty(&object).expect("writing to memory does not fail") + "\n"
             }
             Format::Text => {
-                let labels = labels.each_ref().map(Vec::as_slice);
-                let text = report::text(model, &scored, labels, self.digits.map(usize::from));
+                let text = report::text(model, &scored, [first, last], self.digits.map(usize::from));
                 text + &labeled::weights_remark(self.weights.as_deref())
             }
         }
     }
+
+    /// Predicts all rows, and draws the figures.
+    fn draw(
+        &self,
+        model: &Model,
+        parts: Parts,
+        rows: &mut Files<'_>,
+        limits: Limits,
+        folder: &Path,
+    ) -> Result<Vec<(Part, Reduced)>> {
+        let mut effects = match Effects::compile(model, limits) {
+            Err(error @ Error::TooCostly { .. }) => {
+                let note = styled(style::NOTE, "note");
+                output::complain(&format!("{note}: influence and weights of rules are not drawn: {error}\n"));
+                None
+            }
+            effects => Some(effects?),
+        };
+        let observe = |rows: &BeliefMatrix, truths: &[Truth]| match &mut effects {
+            None => Ok(()),
+            Some(effects) => effects.add_influences(rows).and_then(|()| effects.add_gains(rows, truths)),
+        };
+        let mut results = parts.score(rows, observe, |part, it| self.reduce(part, &it))?;
+        let series = results.iter_mut().filter_map(|(part, it)| Some((part.title(), it.reliability.take()?)));
+        let reliability_diagram = figures::reliability_diagram(series.collect());
+        fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
+        let [graph, reliability, influence, weights] = FIGURES.map(|name| folder.join(name));
+        output::write(&figures::graph(model), Some(&graph))?;
+        output::write(&reliability_diagram, Some(&reliability))?;
+        if let Some(effects) = effects {
+            output::write(&effects.influence(), Some(&influence))?;
+            output::write(&effects.weights(), Some(&weights))?;
+        }
+        Ok(results)
+    }
 }
 
-/// Predicts all rows, and draws the figures.
-fn draw(
-    parts: &mut Parts,
-    reader: LabeledReader,
-    progress: Progress,
-    limits: Limits,
-    folder: &Path,
-) -> Result<()> {
-    let model = parts.whole().model().clone();
-    let mut effects = match Effects::compile(&model, limits) {
-        Err(error @ Error::TooCostly { .. }) => {
-            let note = styled(style::NOTE, "note");
-            output::complain(&format!("{note}: influence and weights of rules are not drawn: {error}\n"));
-            None
-        }
-        effects => Some(effects?),
-    };
-    parts.read(reader, progress, |rows, truths| match &mut effects {
-        None => Ok(()),
-        Some(effects) => effects.add_influences(rows).and_then(|()| effects.add_gains(rows, truths)),
-    })?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot make folder `{}`", folder.display()))?;
-    let [graph, reliability, influence, weights] = FIGURES.map(|name| folder.join(name));
-    output::write(&figures::graph(&model), Some(&graph))?;
-    output::write(&figures::reliability(&parts.titled()), Some(&reliability))?;
-    if let Some(effects) = effects {
-        output::write(&effects.influence(), Some(&influence))?;
-        output::write(&effects.weights(), Some(&weights))?;
+/// What is kept of the evaluation of a part: a few numbers per label.
+struct Reduced {
+    scored: Scored,
+    /// Empty if they are not shown.
+    labels: Vec<LabelScores>,
+    /// `None` if it is not drawn.
+    reliability: Option<Reliability>,
+}
+
+/// The tables of beliefs and truths. They are opened at once, so that what is wrong with their columns is said before any
+/// model is compiled.
+pub struct Files<'a> {
+    model: Model,
+    tables: &'a TableOptions,
+    paths: [&'a Path; 2],
+    weights: Option<&'a str>,
+    opened: Option<LabeledReader>,
+}
+
+impl<'a> Files<'a> {
+    /// Opens the tables, optionally with a column of weights. Their beliefs are raw.
+    pub fn new(
+        model: &Model,
+        tables: &'a TableOptions,
+        paths: [&'a Path; 2],
+        weights: Option<&'a str>,
+    ) -> Result<Files<'a>> {
+        let model = model.without_calibrators();
+        let opened = Some(labeled::open(&model, tables, paths, weights)?);
+        Ok(Files { model, tables, paths, weights, opened })
     }
-    Ok(())
+}
+
+impl Rows for Files<'_> {
+    /// Standard input and other pipes can be read only once.
+    fn can_be_read_again(&self) -> bool {
+        let is_file = |path: &&Path| fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+        self.paths.iter().all(|path| *path != Path::new("-") && is_file(path))
+    }
+
+    fn open(&mut self) -> Result<LabeledReader> {
+        match self.opened.take() {
+            Some(reader) => Ok(reader),
+            None => labeled::open(&self.model, self.tables, self.paths, self.weights),
+        }
+    }
 }

@@ -3,12 +3,13 @@
 use anyhow::Result;
 use prsl::learn::Addition;
 use prsl::learn::paper::Evaluation as StepEvaluation;
-use prsl::metrics::{Average, Evaluation, RuleEffects};
+use prsl::metrics::{Average, Evaluation, Reliability, RuleEffects};
 use prsl::{BeliefMatrix, Limits, Model, RuleId, Truth};
 use prsl_plot::{Bar, BarChart, LearningCurve, ReliabilityDiagram, RuleGraph, Series};
 
 /// Maximum number of rows for the influence of rules. Each row takes a run of inference per four rules.
 pub const INFLUENCE_ROWS: usize = 1000;
+/// Number of bins of reliability diagrams.
 const RELIABILITY_BINS: usize = 15;
 
 /// The graph of rules and labels.
@@ -16,12 +17,14 @@ pub fn graph(model: &Model) -> String {
     RuleGraph { title: "Labels and rules".to_owned(), model }.to_svg()
 }
 
-/// The reliability diagram of several predictions.
-pub fn reliability(evaluations: &[(&str, &Evaluation)]) -> String {
-    let series = evaluations
-        .iter()
-        .map(|(name, evaluation)| ((*name).to_owned(), evaluation.reliability(RELIABILITY_BINS)))
-        .collect();
+/// The reliability of predictions, for [`reliability_diagram`].
+pub fn reliability(evaluation: &Evaluation) -> Reliability {
+    evaluation.reliability(RELIABILITY_BINS)
+}
+
+/// The reliability diagram of several predictions with their names.
+pub fn reliability_diagram(series: Vec<(&str, Reliability)>) -> String {
+    let series = series.into_iter().map(|(name, reliability)| (name.to_owned(), reliability)).collect();
     ReliabilityDiagram { title: "Reliability of the probabilities".to_owned(), series }.to_svg()
 }
 

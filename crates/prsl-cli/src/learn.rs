@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::Result;
 use prsl::Model;
 use prsl::learn::Examples;
+use prsl::metrics::Bootstrap;
 use rayon::ThreadPool;
 
 use self::checkpoint::CHECKPOINT;
@@ -179,13 +180,14 @@ impl Arguments {
             train,
             valid,
             is_raw: self.is_raw(base),
-            evaluations: Vec::new(),
+            evaluated: Vec::new(),
             validated,
         };
         if valid.is_some() || self.report.is_some() {
             let spinner = Spinner::new("scoring the model, its base and the beliefs alone");
             let baseline = self.baseline(&outcome)?;
-            outcome.evaluate(baseline.as_ref(), self.memory.limits())?;
+            let bootstrap = self.report.is_some().then(Bootstrap::default);
+            outcome.evaluate(baseline.as_ref(), self.memory.limits(), bootstrap)?;
             spinner.finish();
         }
         Ok(outcome)

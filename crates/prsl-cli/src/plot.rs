@@ -10,7 +10,7 @@ use prsl::Model;
 use prsl::infer::EngineSettings;
 
 use crate::arguments::{MemoryLimit, Question, TableOptions, usage};
-use crate::evaluate::Parts;
+use crate::evaluate::{Files, Parts};
 use crate::figures::{self, Effects, INFLUENCE_ROWS};
 use crate::model::ModelFile;
 use crate::predict::EngineKind;
@@ -123,11 +123,13 @@ impl Arguments {
 
     fn reliability(&self, model: &Model, question: &Question, truth: &Path) -> Result<String> {
         let settings = EngineSettings { limits: question.limits(), ..EngineSettings::default() };
-        let mut parts = Parts::compile(model, self.engine, &settings)?;
-        let files = [question.beliefs(), truth];
-        let reader = labeled::open(&model.without_calibrators(), &question.tables, files, None)?;
-        parts.read(reader, Progress::new(true), |_, _| Ok(()))?;
-        Ok(figures::reliability(&parts.titled()))
+        let progress = Progress::of("compiling the model and its parts", true);
+        let parts = Parts::compile(model, self.engine, &settings)?;
+        progress.finish();
+        let mut rows = Files::new(model, &question.tables, [question.beliefs(), truth], None)?;
+        let reliability = parts.score(&mut rows, |_, _| Ok(()), |_, it| figures::reliability(&it))?;
+        let titled = reliability.into_iter().map(|(part, reliability)| (part.title(), reliability));
+        Ok(figures::reliability_diagram(titled.collect()))
     }
 }
 

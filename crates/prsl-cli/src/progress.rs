@@ -67,6 +67,8 @@ impl Drop for Bar {
 /// The progress of rows, from the start: also before the first ones are done.
 pub struct Progress {
     start: Instant,
+    /// What stands before the numbers.
+    title: String,
     bar: Bar,
 }
 
@@ -78,13 +80,18 @@ impl Progress {
 
     /// A bar that first says what is being done.
     pub fn of(what: &str, wanted: bool) -> Progress {
-        Progress { start: Instant::now(), bar: Bar::new(what, wanted) }
+        Progress { start: Instant::now(), title: String::new(), bar: Bar::new(what, wanted) }
+    }
+
+    /// The same bar with a title before the numbers.
+    pub fn titled(self, title: &str) -> Progress {
+        Progress { title: format!("{title}: "), ..self }
     }
 
     /// Reports the number of finished rows, and their share of all rows if known.
     pub fn update(&mut self, rows: u64, part: Option<f64>) {
         let speed = rows as f64 / self.start.elapsed().as_secs_f64();
-        self.bar.tell(format!("{} rows, {} a second", grouped(rows), grouped(speed as u64)));
+        self.bar.tell(format!("{}{} rows, {} a second", self.title, grouped(rows), grouped(speed as u64)));
         if let Some(part) = part {
             self.bar.set_share(part);
         }

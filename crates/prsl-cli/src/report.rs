@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use prsl::Document;
-use prsl::metrics::Evaluation;
 
 use self::html::{page, paragraph, section};
 use self::scores::evaluated_rows;
@@ -42,9 +41,8 @@ impl Report<'_> {
     /// Writes the page, and its figures beside it.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let outcome = self.outcome;
-        let shown: Vec<(&str, &Evaluation)> =
-            outcome.evaluations.iter().rev().map(|(name, it)| (*name, it)).collect();
-        let reliability = figures::reliability(&shown);
+        let series = outcome.evaluated.iter().rev().map(|it| (it.name, it.reliability.clone()));
+        let reliability = figures::reliability_diagram(series.collect());
         let (learning, path) = match &outcome.learning {
             Learning::Clauses(it) => (figures::additions(it.base_alone, &it.path), rules::path(it)),
             Learning::Paper(it) => (figures::steps(&it.curve), String::new()),

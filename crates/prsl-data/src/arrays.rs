@@ -114,6 +114,25 @@ impl ArrowChunk {
 }
 
 impl ArrowChunk {
+    /// The text of a number or a boolean, as Apache Spark casts it to a string. Integers and decimals have all their digits.
+    pub(crate) fn number_text(&self, row: usize, column: usize) -> Option<String> {
+        let array = self.arrays[column].as_ref()?.slice(row, 1);
+        let mut kind = array.data_type();
+        while let DataType::Dictionary(_, values) = kind {
+            kind = values;
+        }
+        let text = match (kind, self.cell(row, column)) {
+            (DataType::Float32, Cell::Number(number)) => format!("{:E}", number as f32),
+            (kind, Cell::Number(number)) if kind.is_floating() => format!("{number:E}"),
+            _ => return texts(&array).pop().flatten(),
+        };
+        // Rust writes 1E20 and inf, Java 1.0E20 and Infinity.
+        Some(match text.split_once('E') {
+            Some((digits, exponent)) if !digits.contains('.') => format!("{digits}.0E{exponent}"),
+            _ => text.replace("inf", "Infinity"),
+        })
+    }
+
     /// The values of a column that identifies rows.
     pub(crate) fn id_column(&self, column: usize, kind: ColumnKind) -> Column {
         let cells = || (0..self.n_rows).map(|row| self.cell(row, column));

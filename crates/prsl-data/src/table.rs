@@ -383,6 +383,14 @@ impl Chunk {
         }
     }
 
+    /// The text of a number or a boolean of a Parquet file or of Arrow, as Apache Spark casts it to a string.
+    pub(crate) fn number_text(&self, row: usize, column: usize) -> Option<String> {
+        match &self.cells {
+            Cells::Csv(_) => None,
+            Cells::Arrow(chunk) => chunk.number_text(row, column),
+        }
+    }
+
     /// The values of a column that identifies rows, unchanged.
     pub(crate) fn id_column(&self, column: usize, kind: ColumnKind) -> Column {
         match &self.cells {

@@ -296,7 +296,7 @@ impl TruthReader {
         let key = self
             .keys
             .as_ref()
-            .map(|(column, _)| key(chunk.cell(index, *column)).map_err(|problem| wrong(*column, problem)));
+            .map(|(column, _)| key(chunk, index, *column).map_err(|problem| wrong(*column, problem)));
         Ok((row, weight.transpose()?, key.transpose()?))
     }
 }
@@ -316,11 +316,14 @@ fn weight(cell: Cell<'_>, decimal: u8) -> std::result::Result<f64, CellProblem> 
     }
 }
 
-/// The key of a row.
-fn key(cell: Cell<'_>) -> std::result::Result<Key, CellProblem> {
-    match cell {
+/// The key of a row. A number has the key of its text, as on Spark: an `f64` would round large integers.
+fn key(chunk: &Chunk, row: usize, column: usize) -> std::result::Result<Key, CellProblem> {
+    match chunk.cell(row, column) {
         Cell::Missing => Err(CellProblem::NoKey),
-        Cell::Number(number) => Ok(Key::Number(number)),
+        Cell::Number(number) => {
+            let text = chunk.number_text(row, column);
+            Ok(text.map_or(Key::Number(number), |text| Key::from(text.as_str())))
+        }
         Cell::Text(text) => Ok(Key::from(text)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use prsl::calibrate::Calibrator;
 use prsl::infer::{AssignmentEngine, EngineSettings, MarginalEngine};
 use prsl::learn::Examples;
@@ -69,7 +69,7 @@ impl Part {
     }
 }
 
-/// The evaluations of a model and of its parts.
+/// A model and its parts, compiled.
 pub struct Parts {
     list: Vec<(Part, Scorer)>,
 }
@@ -90,41 +90,76 @@ impl Parts {
         &self.list.last().expect("the model is the last part").1
     }
 
-    /// The evaluations with their parts.
-    pub fn evaluations(&self) -> Vec<(Part, &Evaluation)> {
-        self.list.iter().map(|(part, scorer)| (*part, &scorer.evaluation)).collect()
-    }
-
-    /// The evaluations with their titles.
-    pub fn titled(&self) -> Vec<(&'static str, &Evaluation)> {
-        self.evaluations().into_iter().map(|(part, evaluation)| (part.title(), evaluation)).collect()
-    }
-
-    /// Predicts all rows of tables with raw beliefs. The callback gets them calibrated by the whole model.
-    pub fn read(
-        &mut self,
-        mut reader: LabeledReader,
-        mut progress: Progress,
+    /// Scores all parts, and returns what `reduce` takes from their evaluations.
+    ///
+    /// The rows are read once for each part, and each evaluation is reduced before the next one begins. So only one is in
+    /// memory. Tables that can be read only once are scored by all parts together.
+    pub fn score<T>(
+        self,
+        rows: &mut impl Rows,
         mut observe: impl FnMut(&BeliefMatrix, &[Truth]) -> Result<()>,
-    ) -> Result<()> {
-        let work = self.list.iter().map(|(_, scorer)| scorer.work()).sum();
-        let (fewest, most) = chunk_rows(self.whole().model(), work);
-        let (mut rows, mut wanted) = (0, fewest);
-        while let Some((raw, truths)) = reader.next_chunk(wanted)? {
-            let start = Instant::now();
-            let weights = reader.weights().map(|weights| &weights[weights.len() - truths.len()..]);
-            for (_, scorer) in &mut self.list {
-                scorer.add(&raw.calibrated_by(scorer.model())?, &truths, weights)?;
-            }
-            observe(&raw.calibrated_by(self.whole().model())?, &truths)?;
-            rows += truths.len() as u64;
-            wanted = next_rows(wanted, start.elapsed()).clamp(fewest, most);
-            progress.update(rows, reader.progress());
+        mut reduce: impl FnMut(Part, Evaluation) -> T,
+    ) -> Result<Vec<(Part, T)>> {
+        let mut left = self.list;
+        let mut reduced = Vec::with_capacity(left.len());
+        let mut n_rows = None;
+        while !left.is_empty() {
+            let n_parts = if rows.can_be_read_again() { 1 } else { left.len() };
+            let mut parts: Vec<(Part, Scorer)> = left.drain(..n_parts).collect();
+            let found = read(&mut parts, rows.open()?, &mut observe)?;
+            let expected = *n_rows.get_or_insert(found);
+            ensure!(
+                found == expected,
+                "the tables had {expected} rows when they were read first, and {found} when they were read again"
+            );
+            let evaluations = parts.into_iter().map(|(part, scorer)| (part, scorer.evaluation));
+            reduced.extend(evaluations.map(|(part, evaluation)| (part, reduce(part, evaluation))));
         }
-        progress.finish();
-        labeled::tell_skipped_by(&reader);
-        labeled::check_weights(&reader)
+        Ok(reduced)
     }
+}
+
+/// Tables of raw beliefs and truths, to be read from the start.
+pub trait Rows {
+    /// Whether the tables can be read more than once.
+    fn can_be_read_again(&self) -> bool;
+
+    /// Opens the tables.
+    fn open(&mut self) -> Result<LabeledReader>;
+}
+
+/// Predicts all rows with some parts. The whole model calls `observe` with the rows as it calibrates them. Returns the
+/// number of rows, skipped ones included.
+fn read(
+    parts: &mut [(Part, Scorer)],
+    mut reader: LabeledReader,
+    observe: &mut impl FnMut(&BeliefMatrix, &[Truth]) -> Result<()>,
+) -> Result<u64> {
+    let mut progress = match parts {
+        [(part, _)] => Progress::of(part.title(), true).titled(part.title()),
+        _ => Progress::new(true),
+    };
+    let work = parts.iter().map(|(_, scorer)| scorer.work()).sum();
+    let (fewest, most) = chunk_rows(parts[0].1.model(), work);
+    let (mut n_rows, mut wanted) = (0, fewest);
+    while let Some((raw, truths)) = reader.next_chunk(wanted)? {
+        let start = Instant::now();
+        let weights = reader.weights().map(|weights| &weights[weights.len() - truths.len()..]);
+        for (part, scorer) in &mut *parts {
+            let rows = raw.calibrated_by(scorer.model())?;
+            scorer.add(&rows, &truths, weights)?;
+            if *part == Part::Model {
+                observe(&rows, &truths)?;
+            }
+        }
+        n_rows += truths.len() as u64;
+        wanted = next_rows(wanted, start.elapsed()).clamp(fewest, most);
+        progress.update(n_rows, reader.progress());
+    }
+    progress.finish();
+    labeled::tell_skipped_by(&reader);
+    labeled::check_weights(&reader)?;
+    Ok(reader.n_rows())
 }
 
 /// Predicts rows and accumulates their scores.
@@ -207,5 +242,70 @@ impl Scorer {
                 "{note}: the most probable assignment is too expensive for this model, so the joint accuracy is missing\n"
             ));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use prsl_data::{BeliefOptions, BeliefReader, TableReader, TruthOptions, TruthReader};
+
+    use super::*;
+
+    /// Two rows, and a record of what is done with them.
+    struct Recorded {
+        model: Model,
+        can_be_read_again: bool,
+        events: Rc<RefCell<Vec<&'static str>>>,
+    }
+
+    impl Rows for Recorded {
+        fn can_be_read_again(&self) -> bool {
+            self.can_be_read_again
+        }
+
+        fn open(&mut self) -> Result<LabeledReader> {
+            self.events.borrow_mut().push("read");
+            let [beliefs, truths] = ["a,b\n0.9,0.2\n0.3,0.4\n", "a,b\nyes,no\nno,yes\n"];
+            let [beliefs, truths] = [beliefs, truths].map(|it| TableReader::csv(it.as_bytes(), "rows"));
+            Ok(LabeledReader::new(
+                BeliefReader::new(&self.model, beliefs?, BeliefOptions::default())?,
+                TruthReader::new(&self.model, truths?, TruthOptions::default())?,
+            ))
+        }
+    }
+
+    fn events(can_be_read_again: bool) -> Vec<&'static str> {
+        let model = Model::builder()
+            .label("a", ["yes", "no"])
+            .label("b", ["yes", "no"])
+            .calibrator("a", Calibrator::Platt { slope: 2.0, intercept: 0.0 })
+            .rule("a -> b", 0.9)
+            .build()
+            .expect("a model");
+        let events = Rc::default();
+        let model_of_rows = model.without_calibrators();
+        let mut rows = Recorded { model: model_of_rows, can_be_read_again, events: Rc::clone(&events) };
+        let parts = Parts::compile(&model, EngineKind::Auto, &EngineSettings::default()).expect("small");
+        let reduce = |part: Part, evaluation: Evaluation| {
+            assert_eq!(evaluation.scores().rows, 2, "{part:?}");
+            events.borrow_mut().push(part.key());
+        };
+        parts.score(&mut rows, |_, _| Ok(()), reduce).expect("scores");
+        events.take()
+    }
+
+    #[test]
+    fn a_part_is_reduced_before_the_rows_of_the_next_are_read() {
+        let expected =
+            ["read", "beliefs", "read", "calibrated_beliefs", "read", "expert_rules", "read", "model"];
+        assert_eq!(events(true), expected);
+    }
+
+    #[test]
+    fn tables_that_can_be_read_once_are_read_once() {
+        assert_eq!(events(false), ["read", "beliefs", "calibrated_beliefs", "expert_rules", "model"]);
     }
 }

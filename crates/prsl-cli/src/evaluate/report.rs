@@ -27,6 +27,11 @@ impl Scored {
         Scored { scores: evaluation.scores(), intervals }
     }
 
+    /// A score; `None` if it is undefined.
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.scores.get(metric)
+    }
+
     /// `0.6200` and `[0.5200, 0.7100]`, or `-`.
     pub fn shown(&self, metric: Metric, digits: Option<usize>) -> [String; 2] {
         let digits = digits.unwrap_or(DIGITS);

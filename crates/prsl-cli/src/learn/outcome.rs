@@ -4,10 +4,11 @@ use anyhow::Result;
 use prsl::calibrate::Calibrator;
 use prsl::learn::paper::PaperLearned;
 use prsl::learn::{CrossValidation, Estimate, Examples, Learned};
-use prsl::metrics::{Evaluation, Metric};
+use prsl::metrics::{Bootstrap, Metric, Reliability};
 use prsl::{Label, Limits, Model, RuleId};
 
-use crate::evaluate::Scorer;
+use crate::evaluate::{Scored, Scorer};
+use crate::figures;
 use crate::progress::counted;
 
 /// The result of either recipe.
@@ -110,6 +111,16 @@ pub struct Likelihood {
 const ALONE: &str = "beliefs alone";
 const LEARNED: &str = "learned";
 
+/// The scores of one model.
+pub struct Evaluated {
+    /// The name of the model.
+    pub name: &'static str,
+    /// Its scores, with intervals if there will be a report.
+    pub scored: Scored,
+    /// Its reliability.
+    pub reliability: Reliability,
+}
+
 /// The learned model with its scores.
 pub struct Outcome<'a> {
     /// The base model.
@@ -122,8 +133,8 @@ pub struct Outcome<'a> {
     pub valid: Option<&'a Examples>,
     /// Whether the base has no calibrators, and none were learned.
     pub is_raw: bool,
-    /// Models with their evaluations on the validation set, or without one on the training set.
-    pub evaluations: Vec<(&'static str, Evaluation)>,
+    /// Models with their scores on the validation set, or without one on the training set.
+    pub evaluated: Vec<Evaluated>,
     /// The cross-validation.
     pub validated: Validated,
 }
@@ -186,28 +197,37 @@ impl Outcome<'_> {
     }
 
     /// The rows of the evaluations.
-    pub fn evaluated(&self) -> &Examples {
+    pub fn evaluated_rows(&self) -> &Examples {
         self.valid.unwrap_or(self.train)
     }
 
-    /// Evaluates the raw beliefs, the baseline and the learned model.
-    pub fn evaluate(&mut self, baseline: Option<&Model>, limits: Limits) -> Result<()> {
+    /// Evaluates the raw beliefs, the baseline and the learned model, one after another, so that only one evaluation is in
+    /// memory. Intervals are for the report only.
+    pub fn evaluate(
+        &mut self,
+        baseline: Option<&Model>,
+        limits: Limits,
+        bootstrap: Option<Bootstrap>,
+    ) -> Result<()> {
         let raw = self.base.without_rules()?.without_calibrators();
         let base = self.base_name().zip(baseline);
         let models = [Some((ALONE, &raw)), base, Some((LEARNED, self.model()))];
-        let rows = self.evaluated();
+        let rows = self.evaluated_rows();
         let score = |(name, model): (&'static str, &Model)| {
-            Ok((name, Scorer::score(model, rows, limits, |rows| rows.beliefs_for(model))?))
+            let evaluation = Scorer::score(model, rows, limits, |rows| rows.beliefs_for(model))?;
+            let intervals = bootstrap.map(|settings| evaluation.intervals(&settings));
+            let scored = Scored::new(&evaluation, intervals);
+            Ok(Evaluated { name, scored, reliability: figures::reliability(&evaluation) })
         };
-        self.evaluations = models.into_iter().flatten().map(score).collect::<Result<_>>()?;
+        self.evaluated = models.into_iter().flatten().map(score).collect::<Result<_>>()?;
         Ok(())
     }
 
     /// The mean joint log-likelihoods of the beliefs alone, the base and the learned model.
     pub fn likelihoods(&self) -> Vec<Likelihood> {
         let evaluated = |name: &str| {
-            let (_, evaluation) = self.evaluations.iter().find(|(other, _)| *other == name)?;
-            self.valid.and(evaluation.scores().get(Metric::MeanJointLogLikelihood))
+            let of_name = self.evaluated.iter().find(|other| other.name == name)?;
+            self.valid.and(of_name.scored.get(Metric::MeanJointLogLikelihood))
         };
         let (training, validation) = match &self.learning {
             Learning::Clauses(it) => (

@@ -1,7 +1,7 @@
 //! Sections about likelihoods and scores.
 
 use prsl::learn::Fold;
-use prsl::metrics::{Bootstrap, Metric};
+use prsl::metrics::Metric;
 use prsl_plot::escape;
 
 use super::html::{cell, head, number, paragraph, section, table, tagged_row};
@@ -61,11 +61,8 @@ pub(super) fn cross_validation(validated: &Validated) -> String {
 
 /// All scores of the evaluated models, with bootstrap intervals.
 pub(super) fn scores(outcome: &Outcome<'_>) -> String {
-    let bootstrap = Bootstrap::default();
-    let evaluations = &outcome.evaluations;
-    let scored: Vec<Scored> =
-        evaluations.iter().map(|(_, it)| Scored::new(it, Some(it.intervals(&bootstrap)))).collect();
-    let names: Vec<&str> = [""].into_iter().chain(evaluations.iter().map(|(name, _)| *name)).collect();
+    let scored: Vec<&Scored> = outcome.evaluated.iter().map(|it| &it.scored).collect();
+    let names: Vec<&str> = [""].into_iter().chain(outcome.evaluated.iter().map(|it| it.name)).collect();
     let row = |metric: Metric| {
         let score = |place: usize| score_cell(&scored, place, metric);
         tagged_row(&[vec![cell(evaluate::title(metric))], (0..scored.len()).map(score).collect()].concat())
@@ -78,7 +75,7 @@ pub(super) fn scores(outcome: &Outcome<'_>) -> String {
             Learning::Paper(_) => "which also selected the step: new rows will score somewhat lower. ",
             Learning::Clauses(_) => "which were not used for learning. ",
         },
-        match outcome.evaluated().weights().iter().all(|weight| *weight == 1.0) {
+        match outcome.evaluated_rows().weights().iter().all(|weight| *weight == 1.0) {
             true => "",
             false => " Row weights are ignored here.",
         }
@@ -87,9 +84,9 @@ pub(super) fn scores(outcome: &Outcome<'_>) -> String {
 }
 
 /// The score of a model. It is highlighted if it is better than all others.
-fn score_cell(scored: &[Scored], place: usize, metric: Metric) -> String {
+fn score_cell(scored: &[&Scored], place: usize, metric: Metric) -> String {
     let is_best =
-        (0..scored.len()).all(|other| other == place || scored[place].is_better_than(&scored[other], metric));
+        (0..scored.len()).all(|other| other == place || scored[place].is_better_than(scored[other], metric));
     let [score, interval] = scored[place].shown(metric, None);
     let class = if is_best { "number better" } else { "number" };
     let (score, interval) = (escape(&score), escape(&interval));

@@ -7,6 +7,7 @@ mod csv;
 mod dialect;
 mod ids;
 mod import;
+mod keys;
 mod mulan;
 mod parquet;
 mod properties;

@@ -41,11 +41,12 @@ impl Intervals {
 }
 
 /// Number of samples that are scored side by side.
-pub(super) const LANES: usize = 16;
-/// A number for each of these samples.
-pub(super) type Lanes = [f64; LANES];
-/// All scores of each of these samples.
-type Values = [[Option<f64>; N_METRICS]; LANES];
+const LANES: usize = 16;
+/// How often a row is drawn in each of these samples. A row is drawn at most as often as there are rows. Among more than
+/// 255 rows, the probability of more than 255 draws is below 1e-500, so that a byte is enough.
+type Draws = [u8; LANES];
+/// All scores of each of N samples.
+type Values<const N: usize> = [[Option<f64>; N_METRICS]; N];
 
 pub(super) fn intervals(
     evaluation: &Evaluation,
@@ -84,16 +85,19 @@ pub(super) fn replicates(
     let scale = (few / n.max(1) as f64).sqrt();
     let n_done = AtomicUsize::new(0);
     let block = |block: usize| {
-        let weights = draw(&evaluation.rows, n, settings.seed, 2 * block as u64);
-        let mut values = values(evaluation, &orders, &weights);
-        let weights = draw(&evaluation.rows, few as usize, settings.seed, 2 * block as u64 + 1);
-        for (values, error) in values.iter_mut().zip(calibration_errors(evaluation, &weights)) {
+        let draws = draw(n, n, settings.seed, 2 * block as u64);
+        let mut values =
+            values(evaluation, &orders, &|row| weights(&draws[row], evaluation.rows[row].weight));
+        drop(draws);
+        let draws = draw(n, few as usize, settings.seed, 2 * block as u64 + 1);
+        let errors = calibration_errors(evaluation, &|row| weights(&draws[row], evaluation.rows[row].weight));
+        for (values, error) in values.iter_mut().zip(errors) {
             values[Metric::ExpectedCalibrationError as usize] = error.map(|error| scale * error);
         }
         observe((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / blocks as f64);
         values
     };
-    let blocks: Vec<Values> = (0..blocks).into_par_iter().map(block).collect();
+    let blocks: Vec<Values<LANES>> = (0..blocks).into_par_iter().map(block).collect();
     blocks.as_flattened()[..settings.replicates].to_vec()
 }
 
@@ -109,40 +113,57 @@ pub(super) fn interval(mut values: Vec<f64>, score: f64, confidence: f64) -> Opt
     Some([low.min(score), high.max(score)])
 }
 
-/// The weight of each row in each sample of a block, with `n_drawn` draws: how often it is drawn, times its own weight.
-fn draw(rows: &[Row], n_drawn: usize, seed: u64, block: u64) -> Vec<Lanes> {
+/// How often each row is drawn in each sample of a block, with `n_drawn` draws.
+fn draw(n_rows: usize, n_drawn: usize, seed: u64, block: u64) -> Vec<Draws> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(block);
-    let mut weights = vec![[0.0; LANES]; rows.len()];
+    let mut draws = vec![[0_u8; LANES]; n_rows];
     for lane in 0..LANES {
         for _ in 0..n_drawn {
-            let row = rng.random_range(0..rows.len());
-            weights[row][lane] += rows[row].weight;
+            let drawn = &mut draws[rng.random_range(0..n_rows)][lane];
+            *drawn = drawn.saturating_add(1);
         }
     }
-    weights
+    draws
+}
+
+/// The weight of a row in each sample: its own weight, as often as it is drawn.
+fn weights(draws: &Draws, weight: f64) -> [f64; LANES] {
+    if weight == 1.0 {
+        return draws.map(f64::from);
+    }
+    draws.map(|n| match n {
+        // Here the product has the bits of the sum.
+        0..=3 => f64::from(n) * weight,
+        _ => (0..n).fold(0.0, |sum, _| sum + weight),
+    })
 }
 
 /// The rows in the order of their log-likelihoods, for medians.
 pub(super) struct Orders {
-    joint: Vec<(f64, usize)>,
-    labels: Vec<(f64, usize)>,
+    joint: Vec<usize>,
+    labels: Vec<usize>,
 }
 
 impl Orders {
     pub(super) fn new(evaluation: &Evaluation) -> Self {
+        let rows = &evaluation.rows;
         let ordered = |value: &dyn Fn(&Row) -> Option<f64>| {
-            let rows = evaluation.rows.iter().enumerate();
-            let mut values: Vec<_> = rows.filter_map(|(row, it)| Some((value(it)?, row))).collect();
-            values.sort_by(|a, b| a.0.total_cmp(&b.0));
-            values
+            let mut order: Vec<usize> = (0..rows.len()).filter(|&row| value(&rows[row]).is_some()).collect();
+            let value = |row: usize| value(&rows[row]).unwrap_or_default();
+            order.sort_unstable_by(|&a, &b| value(a).total_cmp(&value(b)).then(a.cmp(&b)));
+            order
         };
-        Self { joint: ordered(&|row| row.joint), labels: ordered(&|row| Some(row.labels)) }
+        Self { joint: ordered(&Row::joint), labels: ordered(&|row| Some(row.labels)) }
     }
 }
 
-/// All scores of weighted rows.
-pub(super) fn values(evaluation: &Evaluation, orders: &Orders, weights: &[Lanes]) -> Values {
+/// All scores of weighted rows. `weights` returns the weight of a row in each sample.
+pub(super) fn values<const N: usize>(
+    evaluation: &Evaluation,
+    orders: &Orders,
+    weights: &impl Fn(usize) -> [f64; N],
+) -> Values<N> {
     let mean = |value: &dyn Fn(&Row) -> Option<f64>| {
         ratios(evaluation, weights, &|row| value(row).map(|value| [value, 1.0]))
     };
@@ -150,12 +171,12 @@ pub(super) fn values(evaluation: &Evaluation, orders: &Orders, weights: &[Lanes]
     let [micro, macro_average] = f1(evaluation, weights);
     let metrics = [
         mean(&|row| row.best_is_right.map(share)),
-        mean(&|row| Some(share(row.labels_are_right))),
-        ratios(evaluation, weights, &|row| Some([row.n_wrong as f64, row.n_known as f64])),
-        mean(&|row| row.joint),
-        medians(&orders.joint, weights),
+        mean(&|row| Some(share(row.n_wrong == 0))),
+        ratios(evaluation, weights, &|row| Some([row.n_wrong, row.n_known].map(f64::from))),
+        mean(&Row::joint),
+        medians(&orders.joint, weights, &|row| evaluation.rows[row].joint().unwrap_or_default()),
         mean(&|row| Some(row.labels)),
-        medians(&orders.labels, weights),
+        medians(&orders.labels, weights, &|row| evaluation.rows[row].labels),
         micro,
         macro_average,
         calibration_errors(evaluation, weights),
@@ -164,16 +185,17 @@ pub(super) fn values(evaluation: &Evaluation, orders: &Orders, weights: &[Lanes]
 }
 
 /// Σ numerator / Σ denominator over the rows that have them.
-fn ratios(
+fn ratios<const N: usize>(
     evaluation: &Evaluation,
-    weights: &[Lanes],
+    weights: &impl Fn(usize) -> [f64; N],
     of: &dyn Fn(&Row) -> Option<[f64; 2]>,
-) -> [Option<f64>; LANES] {
-    let [mut numerators, mut denominators] = [[0.0; LANES]; 2];
-    for (row, weights) in evaluation.rows.iter().zip(weights) {
+) -> [Option<f64>; N] {
+    let [mut numerators, mut denominators] = [[0.0; N]; 2];
+    for (index, row) in evaluation.rows.iter().enumerate() {
         if let Some([numerator, denominator]) = of(row) {
-            add(&mut numerators, weights, numerator);
-            add(&mut denominators, weights, denominator);
+            let weights = weights(index);
+            add(&mut numerators, &weights, numerator);
+            add(&mut denominators, &weights, denominator);
         }
     }
     std::array::from_fn(|lane| ratio(numerators[lane], denominators[lane]))
@@ -183,27 +205,31 @@ fn ratio(numerator: f64, denominator: f64) -> Option<f64> {
     (denominator > 0.0).then(|| numerator / denominator)
 }
 
-fn add(sums: &mut Lanes, weights: &Lanes, value: f64) {
+fn add<const N: usize>(sums: &mut [f64; N], weights: &[f64; N], value: f64) {
     for (sum, weight) in sums.iter_mut().zip(weights) {
         *sum += weight * value;
     }
 }
 
-/// The value in the middle of the total weight, or the mean of the two beside it.
-fn medians(ordered: &[(f64, usize)], weights: &[Lanes]) -> [Option<f64>; LANES] {
-    let [mut totals, mut below] = [[0.0; LANES]; 2];
-    ordered.iter().for_each(|(_, row)| add(&mut totals, &weights[*row], 1.0));
-    let mut middle = [[0.0; LANES]; 2];
-    for (value, row) in ordered {
+/// The value in the middle of the total weight, or the mean of the two beside it. The rows are in the order of their values.
+fn medians<const N: usize>(
+    ordered: &[usize],
+    weights: &impl Fn(usize) -> [f64; N],
+    value: &dyn Fn(usize) -> f64,
+) -> [Option<f64>; N] {
+    let [mut totals, mut below] = [[0.0; N]; 2];
+    ordered.iter().for_each(|&row| add(&mut totals, &weights(row), 1.0));
+    let mut middle = [[0.0; N]; 2];
+    for &row in ordered {
         let before = below;
-        add(&mut below, &weights[*row], 1.0);
-        for lane in 0..LANES {
+        add(&mut below, &weights(row), 1.0);
+        for lane in 0..N {
             let half = totals[lane] / 2.0;
             if before[lane] < half && half <= below[lane] {
-                middle[0][lane] = *value;
+                middle[0][lane] = value(row);
             }
             if before[lane] <= half && half < below[lane] {
-                middle[1][lane] = *value;
+                middle[1][lane] = value(row);
             }
         }
     }
@@ -211,22 +237,26 @@ fn medians(ordered: &[(f64, usize)], weights: &[Lanes]) -> [Option<f64>; LANES] 
 }
 
 /// Micro and macro average of 2 hits / (predicted + actual) over classes.
-fn f1(evaluation: &Evaluation, weights: &[Lanes]) -> [[Option<f64>; LANES]; 2] {
-    let mut hits = vec![[0.0; LANES]; evaluation.n_classes];
+fn f1<const N: usize>(
+    evaluation: &Evaluation,
+    weights: &impl Fn(usize) -> [f64; N],
+) -> [[Option<f64>; N]; 2] {
+    let mut hits = vec![[0.0; N]; evaluation.n_classes];
     let mut counts = hits.clone(); // predicted + actual
     let class = |place: Option<u32>| evaluation.class_of[place? as usize];
-    for (row, weights) in weights.iter().enumerate() {
+    for row in 0..evaluation.rows.len() {
+        let weights = weights(row);
         for cell in evaluation.cells.row(row) {
             for class in [class(cell.truth), class(cell.predicted)].into_iter().flatten() {
-                add(&mut counts[class], weights, 1.0);
+                add(&mut counts[class], &weights, 1.0);
             }
             if let Some(class) = class(cell.truth).filter(|_| cell.truth == cell.predicted) {
-                add(&mut hits[class], weights, 1.0);
+                add(&mut hits[class], &weights, 1.0);
             }
         }
     }
     let micro = std::array::from_fn(|lane| {
-        let sum = |counts: &[Lanes]| counts.iter().map(|counts| counts[lane]).sum::<f64>();
+        let sum = |counts: &[[f64; N]]| counts.iter().map(|counts| counts[lane]).sum::<f64>();
         ratio(2.0 * sum(&hits), sum(&counts))
     });
     let macro_average = std::array::from_fn(|lane| {
@@ -236,20 +266,24 @@ fn f1(evaluation: &Evaluation, weights: &[Lanes]) -> [[Option<f64>; LANES]; 2] {
 }
 
 /// The mean over classes of Σ_bins |Σ (probability − hit)| / known cells.
-fn calibration_errors(evaluation: &Evaluation, weights: &[Lanes]) -> [Option<f64>; LANES] {
-    let mut gaps = vec![[[0.0; LANES]; CALIBRATION_BINS]; evaluation.n_classes];
-    let mut known = vec![[0.0; LANES]; evaluation.n_labels()];
-    for (row, weights) in weights.iter().enumerate() {
+fn calibration_errors<const N: usize>(
+    evaluation: &Evaluation,
+    weights: &impl Fn(usize) -> [f64; N],
+) -> [Option<f64>; N] {
+    let mut gaps = vec![[[0.0; N]; CALIBRATION_BINS]; evaluation.n_classes];
+    let mut known = vec![[0.0; N]; evaluation.n_labels()];
+    for row in 0..evaluation.rows.len() {
+        let weights = weights(row);
         for label in evaluation.forecast_labels(row) {
-            add(&mut known[label], weights, 1.0);
+            add(&mut known[label], &weights, 1.0);
         }
         for (class, probability, hit) in evaluation.forecasts(row) {
             let bin = reliability::bin(probability, CALIBRATION_BINS);
-            add(&mut gaps[class][bin], weights, probability - f64::from(u8::from(hit)));
+            add(&mut gaps[class][bin], &weights, probability - f64::from(u8::from(hit)));
         }
     }
     std::array::from_fn(|lane| {
-        let error = |gaps: &[Lanes; CALIBRATION_BINS]| gaps.iter().map(|gap| gap[lane].abs()).sum::<f64>();
+        let error = |gaps: &[[f64; N]; CALIBRATION_BINS]| gaps.iter().map(|gap| gap[lane].abs()).sum::<f64>();
         mean(
             gaps.iter()
                 .zip(&evaluation.label_of)
@@ -276,37 +310,40 @@ mod tests {
 
     #[test]
     fn medians_count_rows_as_often_as_they_are_drawn() {
-        let ordered = [(-3.0, 2), (-2.0, 0), (-1.0, 1)];
-        let median = |weights: [f64; 3]| medians(&ordered, &weights.map(|weight| [weight; LANES]))[0];
+        let values = [-2.0, -1.0, -3.0];
+        let median = |weights: [f64; 3]| medians(&[2, 0, 1], &|row| [weights[row]], &|row| values[row])[0];
         assert_eq!(median([1.0, 1.0, 1.0]), Some(-2.0));
         assert_eq!(median([1.0, 1.0, 0.0]), Some(-1.5));
         assert_eq!(median([0.0, 0.0, 3.0]), Some(-3.0));
         assert_eq!(median([1.0, 2.0, 1.0]), Some(-1.5));
         assert_eq!(median([0.25, 0.5, 0.25]), Some(-1.5));
         assert_eq!(median([0.25, 0.75, 0.25]), Some(-1.0));
-        assert_eq!(medians(&[], &[])[0], None);
+        assert_eq!(medians(&[], &|_| [1.0], &|_| 0.0)[0], None);
     }
 
     #[test]
     fn samples_are_as_large_as_what_they_are_drawn_from() {
-        let row = Row {
-            number: 0,
-            weight: 0.5,
-            best_is_right: None,
-            labels_are_right: true,
-            n_known: 1,
-            n_wrong: 0,
-            joint: None,
-            labels: 0.0,
-        };
-        let rows = vec![row; 100];
-        let weights = draw(&rows, 100, 7, 3);
+        let draws = draw(100, 100, 7, 3);
         for lane in 0..LANES {
-            assert_eq!(weights.iter().map(|weights| weights[lane]).sum::<f64>(), 50.0);
+            assert_eq!(draws.iter().map(|draws| u32::from(draws[lane])).sum::<u32>(), 100);
         }
-        assert_eq!(weights, draw(&rows, 100, 7, 3));
-        assert_ne!(weights, draw(&rows, 100, 7, 4));
-        assert_ne!(weights, draw(&rows, 100, 8, 3));
-        assert!(draw(&[], 0, 7, 3).is_empty());
+        assert_eq!(draws, draw(100, 100, 7, 3));
+        assert_ne!(draws, draw(100, 100, 7, 4));
+        assert_ne!(draws, draw(100, 100, 8, 3));
+        assert!(draw(0, 0, 7, 3).is_empty());
+    }
+
+    #[test]
+    fn a_weight_counts_as_often_as_its_row_is_drawn() {
+        let draws: Draws = std::array::from_fn(|lane| lane as u8);
+        for weight in [1.0, 0.1, 2.5, 1e15 / 3.0] {
+            let expected = draws.map(|n| (0..n).fold(0.0, |sum, _| sum + weight));
+            assert_eq!(weights(&draws, weight), expected, "{weight}");
+        }
+    }
+
+    #[test]
+    fn a_row_takes_40_bytes_and_16_for_each_block_of_samples() {
+        assert_eq!((size_of::<Row>(), size_of::<Draws>()), (40, 16));
     }
 }

@@ -82,8 +82,8 @@ impl Evaluation {
         check_comparable(other.model(), self.model())?;
         check_count("rows of the other evaluation", other.n_rows(), self.n_rows())?;
         check_count("known rows of the other evaluation", other.rows.len(), self.rows.len())?;
-        let same =
-            self.rows.iter().zip(&other.rows).filter(|(a, b)| a.number == b.number && a.weight == b.weight);
+        let [a, b] = [self, other].map(|it| it.numbers().zip(it.rows.iter().map(|row| row.weight)));
+        let same = a.zip(b).filter(|(a, b)| a == b);
         check_count("rows of the same weight in the other evaluation", same.count(), self.rows.len())?;
         let first = bootstrap::replicates(self, settings, &|share| observe(share / 2.0));
         let second = bootstrap::replicates(other, settings, &|share| observe((1.0 + share) / 2.0));
@@ -95,10 +95,12 @@ impl Evaluation {
             let interval = bootstrap::interval(pairs.collect(), difference, settings.confidence)?;
             Some(Difference { difference, interval })
         };
-        let has_joint = self.rows.iter().chain(&other.rows).all(|row| row.joint.is_some());
-        let value = |row: &Row| row.joint.filter(|_| has_joint).unwrap_or(row.labels);
-        let row = |(a, b): (&Row, &Row)| RowDifference { row: a.number, log_likelihoods: [a, b].map(value) };
-        let mut rows: Vec<RowDifference> = self.rows.iter().zip(&other.rows).map(row).collect();
+        let has_joint = self.rows.iter().chain(&other.rows).all(|row| row.joint().is_some());
+        let value = |row: &Row| row.joint().filter(|_| has_joint).unwrap_or(row.labels);
+        let pairs = self.rows.iter().zip(&other.rows);
+        let row =
+            |(row, (a, b)): (usize, (&Row, &Row))| RowDifference { row, log_likelihoods: [a, b].map(value) };
+        let mut rows: Vec<RowDifference> = self.numbers().zip(pairs).map(row).collect();
         rows.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()).then(a.row.cmp(&b.row)));
         Ok(Comparison { rows, values: Metric::ALL.map(difference) })
     }

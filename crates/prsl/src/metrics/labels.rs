@@ -102,7 +102,7 @@ impl Evaluation {
             }
             let probability = self.probabilities[index * self.n_classes + class];
             if !probability.is_nan() {
-                ranked.push((probability, kind == 0, row.weight));
+                ranked.push((probability, index));
             }
         }
         let [yes, no] = sums;
@@ -110,7 +110,9 @@ impl Evaluation {
             category,
             positives,
             f1: share(2.0 * predicted[0], predicted[0] + predicted[1] + yes),
-            auc: auc(&mut ranked),
+            auc: auc(&mut ranked, |row| {
+                (self.cells.get(row, label).truth == Some(place), self.rows[row].weight)
+            }),
             sensitivity: share(predicted[0], yes),
             specificity: share(no - predicted[1] - silent, no),
         }
@@ -121,14 +123,15 @@ fn share(part: f64, all: f64) -> Option<f64> {
     (all > 0.0).then(|| part / all)
 }
 
-/// The area under the receiver operating characteristic, by ranks. Each row has a probability, whether the class is true,
-/// and a weight.
-fn auc(ranked: &mut [(f64, bool, f64)]) -> Option<f64> {
-    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// The area under the receiver operating characteristic, by ranks. The rows have probabilities. `of_row` returns whether
+/// the class is true, and the weight.
+fn auc(ranked: &mut [(f64, usize)], of_row: impl Fn(usize) -> (bool, f64)) -> Option<f64> {
+    ranked.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let ([mut positives, mut negatives], mut wins) = ([0.0; 2], 0.0);
     for tied in ranked.chunk_by(|a, b| a.0 == b.0) {
         let sum = |wanted: bool| -> f64 {
-            tied.iter().filter(|(_, is_true, _)| *is_true == wanted).map(|(.., weight)| weight).sum()
+            let rows = tied.iter().map(|(_, row)| of_row(*row));
+            rows.filter(|(is_true, _)| *is_true == wanted).map(|(_, weight)| weight).sum()
         };
         let (positive, negative) = (sum(true), sum(false));
         wins += positive * (negatives + negative / 2.0);
