@@ -14,6 +14,8 @@ use crate::infer::samples::Samples;
 pub(crate) const N_SAMPLES: usize = 32;
 /// Maximum number of rows on which candidates are scored.
 const MAX_SCORED: usize = 20_000;
+/// Number of rows whose samples are in memory at a time. Samples are 64 times as large as their bits.
+const SAMPLED_AT_ONCE: usize = 1024;
 
 /// A category of a label. Of two categories only the first is an atom; the second is its negation.
 #[derive(Clone, Copy, Debug)]
@@ -66,25 +68,27 @@ impl Sheet {
             let seeds: Vec<u64> = rows.iter().map(|row| seed_of(row, part)).collect();
             compiled.engine.samples(&problem.rows(values, &vec![1.0; rows.len()]), &seeds, N_SAMPLES)
         };
-        let free = samples(&problem.values(parameters, &rows), &rows, 0);
-        let partial: Vec<usize> =
-            rows.iter().copied().filter(|&row| data.known[row] == Known::Some).collect();
-        let clamped = problem.clamped(&problem.values(parameters, &partial), &partial);
-        let mut given = samples(&clamped, &partial, 1).into_iter();
         let mut sheet = Self::new(problem, rows.clone());
-        for (at, (&row, samples)) in rows.iter().zip(&free).enumerate() {
-            let known = match data.known[row] {
-                Known::All => None,
-                Known::Some => given.next().flatten(),
-            };
-            let Some(samples) = samples else { continue };
-            let observed = match &known {
-                Some(samples) => Observed::Sampled(samples),
-                None => Observed::Complete(
-                    (0..data.n_labels()).filter_map(|label| data.truth(row, label)).collect(),
-                ),
-            };
-            sheet.set(at, &observed, samples);
+        for (place, rows) in rows.chunks(SAMPLED_AT_ONCE).enumerate() {
+            let free = samples(&problem.values(parameters, rows), rows, 0);
+            let partial: Vec<usize> =
+                rows.iter().copied().filter(|&row| data.known[row] == Known::Some).collect();
+            let clamped = problem.clamped(&problem.values(parameters, &partial), &partial);
+            let mut given = samples(&clamped, &partial, 1).into_iter();
+            for (at, (&row, samples)) in rows.iter().zip(&free).enumerate() {
+                let known = match data.known[row] {
+                    Known::All => None,
+                    Known::Some => given.next().flatten(),
+                };
+                let Some(samples) = samples else { continue };
+                let observed = match &known {
+                    Some(samples) => Observed::Sampled(samples),
+                    None => Observed::Complete(
+                        (0..data.n_labels()).filter_map(|label| data.truth(row, label)).collect(),
+                    ),
+                };
+                sheet.set(place * SAMPLED_AT_ONCE + at, &observed, samples);
+            }
         }
         sheet
     }

@@ -97,8 +97,23 @@ pub(super) fn replicates(
         observe((n_done.fetch_add(1, Ordering::Relaxed) + 1) as f64 / blocks as f64);
         values
     };
-    let blocks: Vec<Values<LANES>> = (0..blocks).into_par_iter().map(block).collect();
+    let places: Vec<usize> = (0..blocks).collect();
+    let at_once = places.chunks(blocks_at_once(n, evaluation.n_labels()));
+    let blocks: Vec<Values<LANES>> =
+        at_once.flat_map(|places| places.par_iter().map(|&place| block(place)).collect::<Vec<_>>()).collect();
     blocks.as_flattened()[..settings.replicates].to_vec()
+}
+
+/// Memory for draws in bytes, however many rows there are.
+const DRAWS: usize = 64 << 20;
+/// Beyond that, draws may take a byte per row for this many labels.
+const LABELS_PER_BYTE: usize = 2;
+
+/// Number of blocks that are drawn side by side. It bounds the memory of machines with many threads; results do not depend
+/// on it.
+fn blocks_at_once(n_rows: usize, n_labels: usize) -> usize {
+    let bytes_per_block = (n_rows * size_of::<Draws>()).max(1);
+    (DRAWS.max(n_rows * n_labels / LABELS_PER_BYTE) / bytes_per_block).max(1)
 }
 
 /// The interval of a score from those of the resamples: their quantiles, shifted so that their mean is the score.
@@ -141,16 +156,18 @@ fn weights(draws: &Draws, weight: f64) -> [f64; LANES] {
 
 /// The rows in the order of their log-likelihoods, for medians.
 pub(super) struct Orders {
-    joint: Vec<usize>,
-    labels: Vec<usize>,
+    joint: Vec<u32>,
+    labels: Vec<u32>,
 }
 
 impl Orders {
     pub(super) fn new(evaluation: &Evaluation) -> Self {
         let rows = &evaluation.rows;
         let ordered = |value: &dyn Fn(&Row) -> Option<f64>| {
-            let mut order: Vec<usize> = (0..rows.len()).filter(|&row| value(&rows[row]).is_some()).collect();
-            let value = |row: usize| value(&rows[row]).unwrap_or_default();
+            let n_rows = u32::try_from(rows.len()).expect("fewer than 2^32 rows fit into memory");
+            let value = |row: u32| value(&rows[row as usize]);
+            let mut order: Vec<u32> = (0..n_rows).filter(|&row| value(row).is_some()).collect();
+            let value = |row: u32| value(row).unwrap_or_default();
             order.sort_unstable_by(|&a, &b| value(a).total_cmp(&value(b)).then(a.cmp(&b)));
             order
         };
@@ -213,14 +230,15 @@ fn add<const N: usize>(sums: &mut [f64; N], weights: &[f64; N], value: f64) {
 
 /// The value in the middle of the total weight, or the mean of the two beside it. The rows are in the order of their values.
 fn medians<const N: usize>(
-    ordered: &[usize],
+    ordered: &[u32],
     weights: &impl Fn(usize) -> [f64; N],
     value: &dyn Fn(usize) -> f64,
 ) -> [Option<f64>; N] {
     let [mut totals, mut below] = [[0.0; N]; 2];
-    ordered.iter().for_each(|&row| add(&mut totals, &weights(row), 1.0));
+    let ordered = || ordered.iter().map(|&row| row as usize);
+    ordered().for_each(|row| add(&mut totals, &weights(row), 1.0));
     let mut middle = [[0.0; N]; 2];
-    for &row in ordered {
+    for row in ordered() {
         let before = below;
         add(&mut below, &weights(row), 1.0);
         for lane in 0..N {
@@ -340,6 +358,15 @@ mod tests {
             let expected = draws.map(|n| (0..n).fold(0.0, |sum, _| sum + weight));
             assert_eq!(weights(&draws, weight), expected, "{weight}");
         }
+    }
+
+    #[test]
+    fn draws_take_a_bounded_share_of_the_memory() {
+        assert_eq!(blocks_at_once(1_000_000, 100), 4);
+        assert_eq!(blocks_at_once(10_000_000, 100), 3);
+        assert_eq!(blocks_at_once(10_000_000, 3), 1);
+        assert_eq!(blocks_at_once(0, 3), DRAWS);
+        assert!(blocks_at_once(60_000, 3) >= 63, "all blocks of 1,000 replicates");
     }
 
     #[test]

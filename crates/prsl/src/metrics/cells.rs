@@ -1,5 +1,7 @@
 //! Truths and predictions of many rows in little memory.
 
+use std::ops::RangeInclusive;
+
 use crate::label::LabelId;
 use crate::model::Model;
 
@@ -11,67 +13,87 @@ pub(super) struct Cell {
     pub(super) predicted: Option<u32>,
 }
 
-/// The cells of all rows. A cell takes one byte if no label has more than 15 categories, else four.
+/// The cells of all rows. Truth and prediction of a label with n categories take as many bits as n + 1 values need: a cell
+/// of a yes/no label has four bits.
 #[derive(Clone, Debug)]
 pub(super) struct Cells {
-    /// The position of each label's first category.
-    starts: Vec<u32>,
-    codes: Codes,
+    places: Vec<Place>,
+    bytes_per_row: usize,
+    bytes: Vec<u8>,
 }
 
-/// Two positions within a label, the truth in the lower half of the bits. The largest number stands for none.
-#[derive(Clone, Debug)]
-enum Codes {
-    Small(Vec<u8>),
-    Large(Vec<u32>),
+/// Where the cell of a label is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The position of the label's first category.
+    start: u32,
+    /// The position of the cell in its row, in bits.
+    bit: usize,
+    /// Number of bits of the truth, and of the prediction.
+    width: u32,
+}
+
+impl Place {
+    /// Stands for an unknown truth, or no prediction. It is at least the number of categories.
+    fn none(self) -> u64 {
+        (1 << self.width) - 1
+    }
+
+    /// The bytes of a row that the cell is in.
+    fn bytes(self) -> RangeInclusive<usize> {
+        self.bit / 8..=(self.bit + 2 * self.width as usize - 1) / 8
+    }
+
+    /// The position of its first bit in its first byte.
+    fn shift(self) -> usize {
+        self.bit % 8
+    }
 }
 
 impl Cells {
     /// No rows about the labels of a model.
     pub(super) fn new(model: &Model) -> Self {
-        let starts = (0..model.labels().len()).map(|label| model.block(LabelId::new(label)).start as u32);
-        let most = model.labels().iter().map(|label| label.n_categories()).max().unwrap_or(0);
-        let codes = if most < 16 { Codes::Small(Vec::new()) } else { Codes::Large(Vec::new()) };
-        Self { starts: starts.collect(), codes }
+        let mut end = 0;
+        let place = |label: LabelId| {
+            let (block, bit) = (model.block(label), end);
+            let width = usize::BITS - block.len().leading_zeros();
+            end += 2 * width as usize;
+            Place { start: block.start as u32, bit, width }
+        };
+        let places = model.label_ids().map(place).collect();
+        Self { places, bytes_per_row: end.div_ceil(8), bytes: Vec::new() }
     }
 
     /// Adds the cells of a row.
     pub(super) fn push_row(&mut self, cells: &[Cell]) {
-        let halves = |none: u32, (cell, start): (&Cell, &u32)| {
-            [cell.truth, cell.predicted].map(|place| place.map_or(none, |place| place - start))
-        };
-        let cells = cells.iter().zip(&self.starts);
-        match &mut self.codes {
-            Codes::Small(codes) => codes.extend(cells.map(|cell| {
-                let [truth, predicted] = halves(0xf, cell);
-                (truth | predicted << 4) as u8
-            })),
-            Codes::Large(codes) => codes.extend(cells.map(|cell| {
-                let [truth, predicted] = halves(0xffff, cell);
-                truth | predicted << 16
-            })),
+        let first = self.bytes.len();
+        self.bytes.resize(first + self.bytes_per_row, 0);
+        let row = &mut self.bytes[first..];
+        for (cell, place) in cells.iter().zip(&self.places) {
+            let code =
+                |position: Option<u32>| position.map_or(place.none(), |it| u64::from(it - place.start));
+            let bits = (code(cell.truth) | code(cell.predicted) << place.width) << place.shift();
+            for (byte, bits) in row[place.bytes()].iter_mut().zip(bits.to_le_bytes()) {
+                *byte |= bits;
+            }
         }
     }
 
     /// The cell of a row and a label.
     pub(super) fn get(&self, row: usize, label: usize) -> Cell {
-        let (at, start) = (row * self.starts.len() + label, self.starts[label]);
-        let place = |code: u32, none: u32| (code != none).then(|| start + code);
-        match &self.codes {
-            Codes::Small(codes) => {
-                let code = u32::from(codes[at]);
-                Cell { truth: place(code & 0xf, 0xf), predicted: place(code >> 4, 0xf) }
-            }
-            Codes::Large(codes) => {
-                let code = codes[at];
-                Cell { truth: place(code & 0xffff, 0xffff), predicted: place(code >> 16, 0xffff) }
-            }
-        }
+        self.decode(row, self.places[label])
     }
 
     /// The cells of a row.
     pub(super) fn row(&self, row: usize) -> impl Iterator<Item = Cell> + '_ {
-        (0..self.starts.len()).map(move |label| self.get(row, label))
+        self.places.iter().map(move |&place| self.decode(row, place))
+    }
+
+    fn decode(&self, row: usize, place: Place) -> Cell {
+        let bytes = &self.bytes[row * self.bytes_per_row..][place.bytes()];
+        let bits = bytes.iter().rev().fold(0, |bits, &byte| bits << 8 | u64::from(byte)) >> place.shift();
+        let position = |code: u64| (code != place.none()).then(|| place.start + code as u32);
+        Cell { truth: position(bits & place.none()), predicted: position(bits >> place.width & place.none()) }
     }
 }
 
@@ -81,19 +103,28 @@ mod tests {
 
     #[test]
     fn cells_are_read_as_they_were_added() {
-        for n_categories in [2, 15, 16, 300] {
+        for n_categories in [2, 3, 7, 15, 16, 300, 70_000] {
             let names: Vec<String> = (0..n_categories).map(|category| format!("c{category}")).collect();
-            let model = Model::parse(&format!("label a\nlabel b: {}", names.join(", "))).unwrap();
-            let mut cells = Cells::new(&model);
+            let text = format!("label a\nlabel b: {}\nlabel c", names.join(", "));
+            let mut cells = Cells::new(&Model::parse(&text).unwrap());
             let last = n_categories as u32 + 1;
+            let cell = |truth, predicted| Cell { truth: Some(truth), predicted };
             let rows = [
-                [Cell { truth: Some(0), predicted: Some(1) }, Cell { truth: Some(last), predicted: Some(2) }],
-                [Cell::default(), Cell { truth: Some(2), predicted: None }],
+                [cell(0, Some(1)), cell(last, Some(2)), cell(last + 1, Some(last + 2))],
+                [Cell::default(), cell(2, None), cell(last + 2, None)],
+                [cell(1, Some(0)), cell(last, Some(last)), Cell::default()],
             ];
             rows.iter().for_each(|row| cells.push_row(row));
             for (index, row) in rows.iter().enumerate() {
                 assert_eq!(cells.row(index).collect::<Vec<_>>(), row);
+                assert!(row.iter().enumerate().all(|(label, cell)| cells.get(index, label) == *cell));
             }
         }
+    }
+
+    #[test]
+    fn a_yes_no_label_takes_four_bits() {
+        let text = (0..9).map(|label| format!("label l{label}\n")).collect::<String>();
+        assert_eq!(Cells::new(&Model::parse(&text).unwrap()).bytes_per_row, 5);
     }
 }
