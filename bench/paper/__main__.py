@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -18,11 +19,13 @@ from .methods import METHODS
 from .provenance import ROOT, origin
 from .publish import BrokenPlace, pages, publish
 from .report import build, write
-from .results import Result
+from .results import Result, write_archive
 from .run import Plan, kept, kept_curves, run, run_robustness
 from .tables import dataset_table, datasets_of
 
 DEFAULT_OUT = ROOT / "target" / "benchmark"
+ARCHIVE = ROOT / "bench" / "scores" / "benchmark.jsonl"
+"""The results behind the published tables."""
 PARTS = ("methods", "robustness")
 
 
@@ -44,6 +47,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes, each on one core; 1 by default")
     parser.add_argument("--quick", action="store_true", help="two folds and little training, for a first impression")
     parser.add_argument("--fresh", action="store_true", help="measure again what is already there")
+    parser.add_argument("--no-archive", action="store_true", help="measure again what is in bench/scores/benchmark.jsonl")
     parser.add_argument("--report-only", action="store_true", help="write the report from what is there")
     chosen = parser.parse_args(argv)
     unknown = [name for name in chosen.methods if name not in METHODS]
@@ -79,6 +83,8 @@ def main(argv: list[str] | None = None) -> int:
         fresh=chosen.fresh,
         jobs=chosen.jobs,
     )
+    if is_main(plan) and not chosen.no_archive:
+        plan = replace(plan, archive=ARCHIVE)
     try:
         if not chosen.report_only and "methods" in chosen.parts:
             run(plan, console)
@@ -95,6 +101,8 @@ def main(argv: list[str] | None = None) -> int:
         if chosen.publish:
             for path in publish(blocks, pages_root(plan)):
                 console.print(f"written: {path}", soft_wrap=True)
+            if is_main(plan):
+                write_archive(ARCHIVE, everything)
     except (DataAbsent, BrokenPlace, ValueError) as error:
         print(f"benchmark: {error}", file=sys.stderr)
         return 1
@@ -115,9 +123,14 @@ def extra_blocks(plan: Plan, results: list[Result]) -> list[Block]:
     ]
 
 
+def is_main(plan: Plan) -> bool:
+    """Whether it is the main benchmark, whose tables are published."""
+    return plan.folder == plan.out == DEFAULT_OUT
+
+
 def pages_root(plan: Plan) -> Path:
     """The root of the pages to write: the project, or a copy of its pages for runs that are not the main benchmark."""
-    if plan.folder == plan.out and plan.out == DEFAULT_OUT:
+    if is_main(plan):
         return ROOT
     copy = plan.folder / "pages"
     for page in pages(ROOT):

@@ -38,11 +38,13 @@ class Plan:
     quick: bool = False
     fresh: bool = False
     jobs: int = 1
+    archive: Path | None = None
+    """Results that need not be measured again."""
 
     @property
     def store(self) -> Store:
         """The store of the results."""
-        return Store(self.folder / "results")
+        return Store(self.folder / "results", None if self.fresh else self.archive)
 
     @property
     def folder(self) -> Path:
@@ -59,14 +61,12 @@ def key_of(method: Method, dataset: Dataset) -> dict[str, Any]:
 def kept(plan: Plan) -> list[Result]:
     """All results on disk that were measured with the current settings, versions and data."""
     store, datasets = plan.store, {}
-    found = (store.load(*place) for place in store.places() if place[2] in METHODS)
     results = []
-    for result in found:
-        if result is not None:
-            dataset = datasets.setdefault(result.dataset, Dataset(result.dataset, Folder(plan.data)))
-            if store.current(result, key_of(METHODS[result.method](quick=plan.quick), dataset)):
-                results.append(result)
-    return results
+    for name, fold, method in store.places():
+        dataset = datasets.setdefault(name, Dataset(name, Folder(plan.data)))
+        if method in METHODS:
+            results.append(store.load(name, fold, method, key_of(METHODS[method](quick=plan.quick), dataset)))
+    return [result for result in results if result is not None]
 
 
 def cpu_seconds() -> float:

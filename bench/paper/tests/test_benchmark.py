@@ -16,7 +16,7 @@ from bench.paper.methods import METHODS
 from bench.paper.printed import PRINTED, PRINTED_PARTS
 from bench.paper.report import build
 from bench.paper.provenance import Origin
-from bench.paper.results import BOTH, TRAIN, Result, Score, Store
+from bench.paper.results import BOTH, TRAIN, Result, Score, Store, write_archive
 from bench.paper.run import Plan, kept, run
 from bench.paper.summary import Scores, ranks
 
@@ -75,6 +75,22 @@ def test_a_stopped_run_continues(data_folder: Path, tmp_path: Path, monkeypatch:
     assert [r.scores for r in second] == [r.scores for r in first]
     run(replace(plan, fresh=True, methods=["ridge"], folds=[1]), quiet())
     assert measured == [2, 1]
+
+
+def test_archived_results_are_not_measured_again(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    plan, archive = plan_of(data_folder, tmp_path / "out", methods=["ridge"], folds=[1, 2]), tmp_path / "archive.jsonl"
+    first = run(plan, quiet())
+    write_archive(archive, first[:1])
+    measured = []
+    fit = METHODS["ridge"].fit
+    monkeypatch.setattr(METHODS["ridge"], "fit", lambda self, fold: measured.append(fold.number) or fit(self, fold))
+    other = replace(plan, out=tmp_path / "other", archive=archive)
+    assert [(r.fold, r.scores) for r in kept(other)] == [(1, first[0].scores)]
+    assert [r.scores for r in run(other, quiet())] == [r.scores for r in first]
+    assert measured == [2]
+    assert len(kept(other)) == 2
+    run(replace(other, fresh=True), quiet())
+    assert measured == [2, 1, 2]
 
 
 @pytest.mark.parametrize("part", ["settings", "version", "data"])
