@@ -140,6 +140,7 @@ pub struct Arguments {
 impl Arguments {
     /// Reads, learns, writes the model, and prints a summary.
     pub fn run(self) -> Result<ExitCode> {
+        let mut clock = Clock::new(self.max_seconds);
         self.check()?;
         self.check_files()?;
         let base = match &self.base {
@@ -151,14 +152,14 @@ impl Arguments {
         warnings::before(&base, &train)?;
         spinner.finish();
         self.report.as_deref().map_or(Ok(()), report::prepare)?;
-        let clock = Clock::new(self.max_seconds);
         let threads = labeled::threads(self.threads)?;
-        let learning = threads.install(|| self.learn(&clock, &base, &train, valid.as_ref()))?;
-        let duration = clock.elapsed();
+        let start = clock.elapsed();
+        let learning = threads.install(|| self.learn(&mut clock, &base, &train, valid.as_ref()))?;
+        let duration = clock.elapsed() - start;
         output::write(&calibrate::text(learning.model(), &self.output), Some(&self.output))?;
         warnings::after(&learning, self.memory.limits())?;
         let outcome =
-            threads.install(|| self.outcome(&clock, learning, &base, [Some(&train), valid.as_ref()]))?;
+            threads.install(|| self.outcome(&mut clock, learning, &base, [Some(&train), valid.as_ref()]))?;
         self.write_report(&threads, &outcome)?;
         output::print_beside(&self.output, &self.summary(&outcome, duration))?;
         Ok(ExitCode::SUCCESS)
@@ -167,7 +168,7 @@ impl Arguments {
     /// The learned model with its scores.
     fn outcome<'a>(
         &self,
-        clock: &Clock,
+        clock: &mut Clock,
         learning: Learning,
         base: &'a Model,
         [train, valid]: [Option<&'a Examples>; 2],

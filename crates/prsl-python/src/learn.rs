@@ -1,11 +1,11 @@
 //! Learning and calibration.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use prsl::calibrate::CalibrationMethod;
 use prsl::learn::paper::{self, Gradients, PaperLearner, PaperProgress};
-use prsl::learn::{Addition, Calibrating, Examples, Learned, Learner, Progress};
+use prsl::learn::{Addition, Calibrating, Examples, Learned, Learner, Progress, TimeLimit};
 use prsl::{LabelId, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -39,12 +39,13 @@ impl Settings {
         self.memory.unwrap_or(Limits::default().memory)
     }
 
-    /// The end of learning, and the number of threads.
-    pub fn limits(&self) -> PyResult<(Option<Instant>, Option<usize>)> {
-        let Some(seconds) = self.max_seconds else { return Ok((None, self.threads)) };
-        let time = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| argument(format!("max_seconds is {seconds}, expected seconds, 0 or more")))?;
-        Ok((Instant::now().checked_add(time), self.threads))
+    /// The time limit, which starts now, and the number of threads.
+    pub fn limits(&self) -> PyResult<(TimeLimit, Option<usize>)> {
+        let time = |seconds: f64| {
+            Duration::try_from_secs_f64(seconds)
+                .map_err(|_| argument(format!("max_seconds is {seconds}, expected seconds, 0 or more")))
+        };
+        Ok((TimeLimit::new(self.max_seconds.map(time).transpose()?), self.threads))
     }
 }
 

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use prsl::learn::paper::{Evaluation, PaperProgress};
-use prsl::learn::{Phase, Progress};
+use prsl::learn::{Phase, Progress, TimeLimit};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -95,7 +95,7 @@ pub type Tell<'a> = dyn FnMut(Report) -> ControlFlow<()> + Send + 'a;
 /// `KeyboardInterrupt`. Returns also whether Ctrl-C was pressed.
 pub fn watched<T: Send>(
     py: Python<'_>,
-    (deadline, threads): (Option<Instant>, Option<usize>),
+    (mut limit, threads): (TimeLimit, Option<usize>),
     observe: Option<&Py<PyAny>>,
     learn: impl FnOnce(&mut Tell<'_>) -> prsl::Result<T> + Send,
 ) -> PyResult<(T, bool)> {
@@ -112,11 +112,10 @@ pub fn watched<T: Send>(
                         // It fails only if nobody listens any more.
                         let _ = sender.send(report);
                     }
-                    let is_late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                    if is_late || is_over.load(Ordering::Relaxed) {
-                        ControlFlow::Break(())
-                    } else {
+                    if limit.allows_a_step() && !is_over.load(Ordering::Relaxed) {
                         ControlFlow::Continue(())
+                    } else {
+                        ControlFlow::Break(())
                     }
                 };
                 with_threads(threads, move || learn(&mut tell))

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use prsl::learn::{Examples, Learner};
 use prsl::metrics::Metric;
-use prsl::{CategoryId, LabelId};
+use prsl::{CategoryId, LabelId, Model};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -21,6 +21,30 @@ use super::{
 const OLD_SCORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scores/thin.csv");
 /// Maximum number of folds for hidden labels. Hiding every label of every fold would take too long.
 const HIDDEN_FOLDS: usize = 5;
+
+/// The scores on validation rows of models of training rows. Constants of the learner are chosen by them.
+const ON_VALIDATION_ROWS: &str = "train (validation rows)";
+/// The rows that are learned from. Where nothing else is said, test rows are scored.
+const SOURCES: [&str; 3] = ["train+val", "train", ON_VALIDATION_ROWS];
+
+/// Scores, difference, sizes and time by fold.
+#[derive(Clone, Default)]
+struct Columns([Vec<f64>; METRICS.len() + 4]);
+
+impl Columns {
+    fn push(&mut self, scores: &[f64], difference: f64, (model, seconds): &(Model, f64)) {
+        let sizes = [model.rules().len() as f64, model.typical().len() as f64];
+        let cells = scores.iter().copied().chain([difference]).chain(sizes).chain([*seconds]);
+        self.0.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+    }
+}
+
+/// A model learned by the default recipe, and the seconds it took.
+fn timed(model: &Model, rows: &Examples) -> Result<(Model, f64)> {
+    let start = Instant::now();
+    let learned = Learner::default().learn(model, rows)?.model;
+    Ok((learned, start.elapsed().as_secs_f64()))
+}
 
 /// The default recipe on every dataset, learned from training and validation rows, and from training rows alone.
 pub fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
@@ -38,31 +62,27 @@ pub fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
     let mut by_fold = format!("dataset,rows,fold,{}\n", METRICS.map(Metric::name).join(","));
     for name in DATASETS {
         let Some((model, folds)) = arguments.folds(name)? else { continue };
-        for source in ["train+val", "train"] {
-            let mut columns = vec![Vec::new(); METRICS.len() + 4];
-            for (index, fold) in folds.iter().enumerate() {
-                tell(name, index, folds.len());
-                let mut rows = fold.train.clone();
-                if source == "train+val" {
-                    rows.append(&fold.valid)?;
-                }
-                let start = Instant::now();
-                let learned = Learner::default().learn(&model, &rows)?.model;
-                let seconds = start.elapsed().as_secs_f64();
-                let scores = scores(&learned, &fold.test, &METRICS)?;
+        let mut tables: Vec<(&str, Columns)> = SOURCES.map(|source| (source, Columns::default())).to_vec();
+        for (index, fold) in folds.iter().enumerate() {
+            tell(name, index, folds.len());
+            let both = joined(&fold.train, &fold.valid)?;
+            let (from_both, from_train) = (timed(&model, &both)?, timed(&model, &fold.train)?);
+            let scored = [(&from_both, &fold.test), (&from_train, &fold.test), (&from_train, &fold.valid)];
+            for ((source, columns), (learned, rows)) in tables.iter_mut().zip(scored) {
+                let scores = scores(&learned.0, rows, &METRICS)?;
                 let shown: Vec<String> = scores.iter().map(|score| format!("{score:.6}")).collect();
                 let _ = writeln!(by_fold, "{name},{source},{index},{}", shown.join(","));
-                let difference = old.get(&(name.to_owned(), index)).map_or(f64::NAN, |old| scores[1] - old);
-                let sizes = [learned.rules().len() as f64, learned.typical().len() as f64];
-                let cells = scores.into_iter().chain([difference]).chain(sizes).chain([seconds]);
-                columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+                let old = old.get(&(name.to_owned(), index)).filter(|_| *source != ON_VALIDATION_ROWS);
+                columns.push(&scores, old.map_or(f64::NAN, |old| scores[1] - old), learned);
             }
+        }
+        for (source, Columns(columns)) in tables {
             let mut cells = vec![name.to_owned(), source.to_owned()];
             cells.extend(columns[..METRICS.len() + 1].iter().map(|column| with_error(column)));
             cells.extend(columns[METRICS.len() + 1..].iter().map(|column| format!("{:.1}", mean(column))));
             page.row(&cells);
-            write(&arguments.scores, &by_fold)?;
         }
+        write(&arguments.scores, &by_fold)?;
     }
     Ok(())
 }

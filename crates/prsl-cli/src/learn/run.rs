@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use prsl::Model;
 use prsl::learn::paper::{PaperLearned, PaperProgress};
-use prsl::learn::{Calibrating, Examples, Learned, Learner, Phase, Progress};
+use prsl::learn::{Calibrating, Examples, Learned, Learner, Phase, Progress, TimeLimit};
 
 use super::settings::Recipe;
 use super::warnings::warn;
@@ -16,28 +16,26 @@ use crate::progress::{Spinner, StepBar, counted};
 
 /// The time limit, and the user's request to stop.
 pub(super) struct Clock {
-    start: Instant,
-    most: Option<Duration>,
+    limit: TimeLimit,
     stop: &'static AtomicBool,
 }
 
 impl Clock {
     /// Starts now.
     pub(super) fn new(most: Option<Duration>) -> Clock {
-        Clock { start: Instant::now(), most, stop: stop_on_interrupt() }
+        Clock { limit: TimeLimit::new(most), stop: stop_on_interrupt() }
     }
 
     /// The time since the start.
     pub(super) fn elapsed(&self) -> Duration {
-        self.start.elapsed()
+        self.limit.elapsed()
     }
 
-    fn goes_on(&self) -> ControlFlow<()> {
-        let is_late = self.most.is_some_and(|most| self.elapsed() >= most);
-        if is_late || self.stop.load(Ordering::Relaxed) {
-            ControlFlow::Break(())
-        } else {
+    fn goes_on(&mut self) -> ControlFlow<()> {
+        if self.limit.allows_a_step() && !self.stop.load(Ordering::Relaxed) {
             ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
         }
     }
 }
@@ -46,7 +44,7 @@ impl Arguments {
     /// Learns by the chosen recipe.
     pub(super) fn learn(
         &self,
-        clock: &Clock,
+        clock: &mut Clock,
         base: &Model,
         train: &Examples,
         valid: Option<&Examples>,
@@ -60,7 +58,7 @@ impl Arguments {
     }
 
     /// Writes a checkpoint at first, and then whenever there are more rules.
-    fn learn_clauses(&self, clock: &Clock, base: &Model, train: &Examples) -> Result<Learned> {
+    fn learn_clauses(&self, clock: &mut Clock, base: &Model, train: &Examples) -> Result<Learned> {
         let saved: Option<Progress> = self.progress("clauses")?;
         let mut checkpoints = self.checkpoints("clauses");
         let mut n_saved = saved.as_ref().map(Progress::n_rules);
@@ -81,7 +79,7 @@ impl Arguments {
     /// Writes a checkpoint at first, and after each evaluation.
     fn learn_paper(
         &self,
-        clock: &Clock,
+        clock: &mut Clock,
         base: &Model,
         [train, valid]: [&Examples; 2],
     ) -> Result<PaperLearned> {
@@ -109,7 +107,7 @@ impl Arguments {
     /// Cross-validates, if that was asked for and there are enough rows and time.
     pub(super) fn cross_validate(
         &self,
-        clock: &Clock,
+        clock: &mut Clock,
         learning: &Learning,
         base: &Model,
         train: &Examples,

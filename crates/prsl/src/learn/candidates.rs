@@ -18,8 +18,9 @@ use super::sheet::Sheet;
 const KEPT: usize = 64;
 /// Number of clauses of three literals on the short list.
 const SHORT_LIST: usize = 500;
-/// Number of candidates that are extended by a fourth literal, or by categories.
-const EXTENDED: usize = 8;
+/// A literal is dropped from a clause if the shorter clause has at least this share of the net gain. Third and fourth
+/// literals cost little at low parsimony, but they make rules hard to read and inference slow.
+const ENOUGH: f64 = 0.8;
 /// Minimum number of yes/no labels of a count rule. With fewer it is a clause, or nearly one.
 const MIN_COUNTED: usize = 5;
 
@@ -67,28 +68,34 @@ impl ShortList {
     /// The candidates on the list that pay now.
     fn candidates(&self, pays: &Pays<'_>) -> Vec<Candidate> {
         let found = self.triples.par_iter().filter_map(|triple| pays.candidate(triple.clone())).collect();
-        without_chance(found, self.n_payable)
+        pays.without_chance(found, self.n_payable)
     }
 }
 
+/// What rules are looked for.
+pub(crate) struct Search<'a> {
+    pub(crate) prices: &'a Prices,
+    pub(crate) parsimony: f64,
+    /// The labels that unary rules may be about.
+    pub(crate) unary: &'a [usize],
+    pub(crate) learned: &'a [Feature],
+    /// Rules that are not looked for.
+    pub(crate) tried: &'a BTreeSet<Feature>,
+    /// Number of learned rules that are surely not there by chance.
+    pub(crate) n_sure: usize,
+}
+
 impl Sheet {
-    /// The candidates that pay at this parsimony, by gain less price, without those that were tried.
+    /// The candidates that pay, by gain less price, without those that were tried.
     ///
     /// Counting all clauses of three literals takes most of the time. So those that paid are put on the short list, and
     /// later calls count only the list. All clauses are counted again when the best net gain has fallen to half of what it
-    /// was at the last full count. Shapes with no more gains than by chance have no candidates.
-    pub(crate) fn candidates(
-        &self,
-        prices: &Prices,
-        parsimony: f64,
-        unary: &[usize],
-        learned: &[Feature],
-        tried: &BTreeSet<Feature>,
-        short_list: &mut ShortList,
-    ) -> Vec<Candidate> {
-        let pays = || Pays::new(self, prices, parsimony, tried);
+    /// was at the last full count. Shapes with no more gains than by chance have no candidates. The best candidates are
+    /// also extended by a fourth literal or by categories, and literals that add little are dropped.
+    pub(crate) fn candidates(&self, search: &Search<'_>, short_list: &mut ShortList) -> Vec<Candidate> {
+        let pays = || Pays::new(self, search);
         let mut found = pays().beyond_chance(|pays| self.pairs(pays)).0;
-        found.extend(pays().beyond_chance(|pays| self.unary(pays, unary)).0);
+        found.extend(pays().beyond_chance(|pays| self.unary(pays, search.unary)).0);
         found.extend(pays().beyond_chance(|pays| self.counts(pays)).0);
         let listed = short_list.candidates(&pays());
         let best = found.iter().chain(&listed).map(Candidate::net).fold(0.0, f64::max);
@@ -105,13 +112,11 @@ impl Sheet {
         }
         sort(&mut found);
         found.truncate(KEPT);
-        let longer: Vec<Candidate> = found
-            .par_iter()
-            .take(EXTENDED)
-            .flat_map(|candidate| self.extensions(&pays(), candidate))
-            .collect();
-        found.extend(longer);
-        let softer = pays().beyond_chance(|pays| self.softenings(pays, learned)).0;
+        let pays_now = pays();
+        let longer = found.par_iter().flat_map(|candidate| self.extensions(&pays_now, candidate));
+        let both = found.par_iter().cloned().chain(longer);
+        found = both.map(|candidate| self.simplest(&pays_now, candidate)).collect();
+        let softer = pays().beyond_chance(|pays| self.softenings(pays, search.learned)).0;
         found.retain(|candidate| softer.iter().all(|it| it.feature != candidate.feature));
         found.extend(softer);
         sort(&mut found);
@@ -136,8 +141,8 @@ impl Sheet {
 
     /// Clauses that soften learned ones.
     fn softenings(&self, pays: &Pays<'_>, learned: &[Feature]) -> Vec<Candidate> {
-        let price = pays.parsimony * pays.prices.number();
-        let all = pays.prices.softenings(learned, &self.sizes).into_iter();
+        let price = pays.search.parsimony * pays.search.prices.number();
+        let all = pays.search.prices.softenings(learned, &self.sizes).into_iter();
         all.filter_map(|feature| pays.at_price(feature, price)).collect()
     }
 
@@ -171,6 +176,28 @@ impl Sheet {
         features.into_iter().filter_map(|literals| pays.candidate(sorted(literals))).collect()
     }
 
+    /// The candidate without literals that add little.
+    fn simplest(&self, pays: &Pays<'_>, mut candidate: Candidate) -> Candidate {
+        while let Some(shorter) = self.shorter(pays, &candidate) {
+            candidate = shorter;
+        }
+        candidate
+    }
+
+    /// The best clause with one literal less, of two or more, if the literal adds little.
+    fn shorter(&self, pays: &Pays<'_>, candidate: &Candidate) -> Option<Candidate> {
+        let Feature::Conjunction(literals) = &candidate.feature else { return None };
+        if literals.len() < 3 {
+            return None;
+        }
+        let without =
+            |place: usize| Feature::Conjunction([&literals[..place], &literals[place + 1..]].concat());
+        (0..literals.len())
+            .filter_map(|place| pays.candidate(without(place)))
+            .max_by(|a, b| a.net().total_cmp(&b.net()))
+            .filter(|shorter| shorter.net() >= ENOUGH * candidate.net())
+    }
+
     fn pairs(&self, pays: &Pays<'_>) -> Vec<Candidate> {
         let one = |a: usize| -> Vec<Candidate> {
             let partners = (a + 1..self.atoms.len()).filter(|&b| self.atoms[a].label != self.atoms[b].label);
@@ -201,9 +228,7 @@ impl Sheet {
 /// Decides whether a candidate pays.
 pub(super) struct Pays<'a> {
     sheet: &'a Sheet,
-    prices: &'a Prices,
-    parsimony: f64,
-    tried: &'a BTreeSet<Feature>,
+    search: &'a Search<'a>,
     /// The smallest expected number of violations with which a clause of this many literals can pay.
     least_expected: [f64; MAX_LITERALS + 1],
     /// Number of rules that could pay, of those that were judged.
@@ -211,20 +236,27 @@ pub(super) struct Pays<'a> {
 }
 
 impl<'a> Pays<'a> {
-    fn new(sheet: &'a Sheet, prices: &'a Prices, parsimony: f64, tried: &'a BTreeSet<Feature>) -> Self {
-        let least_expected = std::array::from_fn(|n| Counts::least_expected(parsimony * prices.clauses[n]));
-        Self { sheet, prices, parsimony, tried, least_expected, n_payable: AtomicUsize::new(0) }
+    fn new(sheet: &'a Sheet, search: &'a Search<'a>) -> Self {
+        let price = |n: usize| search.parsimony * search.prices.clauses[n];
+        let least_expected = std::array::from_fn(|n| Counts::least_expected(price(n)));
+        Self { sheet, search, least_expected, n_payable: AtomicUsize::new(0) }
     }
 
     /// The candidates of one shape, or none if as many would pay by chance; and the number that could pay.
     fn beyond_chance(&self, find: impl FnOnce(&Self) -> Vec<Candidate>) -> (Vec<Candidate>, usize) {
         let found = find(self);
         let n_payable = self.n_payable.load(Ordering::Relaxed);
-        (without_chance(found, n_payable), n_payable)
+        (self.without_chance(found, n_payable), n_payable)
+    }
+
+    /// The candidates, or none if as many of `n_payable` would pay by chance.
+    fn without_chance(&self, found: Vec<Candidate>, n_payable: usize) -> Vec<Candidate> {
+        let gains = found.iter().map(|candidate| candidate.gain_without_penalty);
+        if chance::is_exceeded(gains, n_payable, self.search.n_sure) { found } else { Vec::new() }
     }
 
     fn candidate(&self, feature: Feature) -> Option<Candidate> {
-        let price = self.parsimony * self.prices.of(&feature);
+        let price = self.search.parsimony * self.search.prices.of(&feature);
         self.at_price(feature, price)
     }
 
@@ -243,15 +275,18 @@ impl<'a> Pays<'a> {
         if counts.expected >= self.least_expected[n_literals] {
             self.n_payable.fetch_add(1, Ordering::Relaxed);
         }
-        let may_pay = counts.bound() > self.parsimony * self.prices.clauses[n_literals];
-        let price = self.parsimony * self.prices.clauses[n_literals];
-        (may_pay && counts.gain() > price).then(|| self.priced(counts, feature(), price)).flatten()
+        let price = self.search.parsimony * self.search.prices.clauses[n_literals];
+        let may_pay = counts.bound() > price && counts.gain() > price;
+        may_pay.then(|| self.priced(counts, feature(), price)).flatten()
     }
 
     fn priced(&self, counts: Counts, feature: Feature, price: f64) -> Option<Candidate> {
+        if counts.bound() <= price {
+            return None;
+        }
         let (weight, gain) = counts.best();
         let variance_ratio = counts.variance_ratio(weight);
-        (gain > price && !self.tried.contains(&feature)).then_some(Candidate {
+        (gain > price && !self.search.tried.contains(&feature)).then_some(Candidate {
             feature,
             gain,
             gain_without_penalty: counts.gain_without_penalty(),
@@ -260,12 +295,6 @@ impl<'a> Pays<'a> {
             price,
         })
     }
-}
-
-/// The candidates, or none if as many of `n_payable` would pay by chance.
-fn without_chance(found: Vec<Candidate>, n_payable: usize) -> Vec<Candidate> {
-    let gains = found.iter().map(|candidate| candidate.gain_without_penalty);
-    if chance::is_exceeded(gains, n_payable) { found } else { Vec::new() }
 }
 
 /// Sorts candidates by gain less price, the best first.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::candidates::{Candidate, ShortList};
+use super::candidates::{Candidate, Search, ShortList};
 use super::feature::Feature;
 use super::fisher::{Added, Fisher, Matrix};
 use super::fit::{Evaluation, minimize};
@@ -248,7 +248,22 @@ impl Induction<'_> {
     fn score(&self, state: &mut State, sheet: &Sheet) -> Vec<Candidate> {
         let mut tried = state.tried.clone();
         tried.extend(state.features.iter().cloned());
-        let learned = &state.features;
-        sheet.candidates(self.prices, self.parsimony, self.unary, learned, &tried, &mut state.short_list)
+        let search = Search {
+            prices: self.prices,
+            parsimony: self.parsimony,
+            unary: self.unary,
+            learned: &state.features,
+            tried: &tried,
+            n_sure: self.n_sure(state),
+        };
+        sheet.candidates(&search, &mut state.short_list)
+    }
+
+    /// Number of learned rules that gained more than their full price, which is far above what chance gains.
+    fn n_sure(&self, state: &State) -> usize {
+        let price = |step: &Step| step.added.iter().map(|rule| self.prices.of(rule)).sum::<f64>();
+        let sure = state.path.iter().filter(|step| step.gain > price(step)).flat_map(|step| &step.added);
+        let sure: BTreeSet<&Feature> = sure.collect();
+        state.features.iter().filter(|rule| sure.contains(rule)).count()
     }
 }

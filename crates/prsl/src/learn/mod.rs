@@ -75,3 +75,4 @@ pub use learner::{Addition, Calibrating, Learned, Learner, Phase, Progress};
 pub use remote::{ChunkWorker, RemoteRows};
 pub use scores::ScoreSum;
 pub use sums::ChunkSums;
+pub use watch::TimeLimit;

@@ -145,11 +145,28 @@ impl Sheet {
     /// How often a rule is violated.
     pub(crate) fn counts_of(&self, feature: &Feature) -> Counts {
         let mut counts = Counts::default();
-        for row in 0..self.n_rows() {
-            let n = |words: &[Vec<u32>]| self.violations(feature, words, row).count_ones();
-            counts.add(self.weights[row], n(&self.data), n(&self.model));
+        let [data, model] = [&self.data, &self.model].map(|words| self.violations_of(feature, words));
+        for (&weight, (data, model)) in self.weights.iter().zip(data.into_iter().zip(model)) {
+            counts.add(weight, data.count_ones(), model.count_ones());
         }
         counts
+    }
+
+    /// The samples of each row that violate a rule. Clauses are computed atom by atom, several rows at a time.
+    fn violations_of(&self, feature: &Feature, words: &[Vec<u32>]) -> Vec<u32> {
+        let Feature::Conjunction(literals) = feature else {
+            return (0..self.n_rows()).map(|row| self.violations(feature, words, row)).collect();
+        };
+        let mut all = vec![u32::MAX; self.n_rows()];
+        for literal in literals {
+            let mut any = vec![0; self.n_rows()];
+            for &category in &literal.categories {
+                let (place, flip) = self.atom_of(literal.label, category);
+                any.iter_mut().zip(&words[place]).for_each(|(any, word)| *any |= word ^ flip);
+            }
+            all.iter_mut().zip(any).for_each(|(all, any)| *all &= any);
+        }
+        all
     }
 
     /// The model's samples of a row in which a label has a category.
@@ -158,10 +175,15 @@ impl Sheet {
     }
 
     fn category_in(&self, words: &[Vec<u32>], label: usize, category: usize, row: usize) -> u32 {
-        let place = |category: usize| self.first_atoms[label] + category;
+        let (place, flip) = self.atom_of(label, category);
+        words[place][row] ^ flip
+    }
+
+    /// The place of a category's atom, and the bits to flip: all of them for the second of two categories.
+    fn atom_of(&self, label: usize, category: usize) -> (usize, u32) {
         match (self.sizes[label], category) {
-            (2, 1) => !words[place(0)][row],
-            _ => words[place(category)][row],
+            (2, 1) => (self.first_atoms[label], u32::MAX),
+            _ => (self.first_atoms[label] + category, 0),
         }
     }
 

@@ -1,9 +1,11 @@
 //! The objective against central differences and enumeration, and the counts of candidates against samples.
 
+use std::collections::BTreeSet;
+
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::candidates::{Candidate, ShortList};
+use super::candidates::{Candidate, Search, ShortList};
 use super::data::{Data, Fitted};
 use super::examples::Examples;
 use super::feature::{Feature, Literal};
@@ -225,6 +227,10 @@ fn a_factored_matrix_solves_its_equations() {
     assert!((b[0] - 0.875).abs() < 1e-12 && b[1] == 0.0 && (b[2] - 1.25).abs() < 1e-12, "{b:?}");
 }
 
+fn search<'a>(prices: &'a Prices, tried: &'a BTreeSet<Feature>) -> Search<'a> {
+    Search { prices, parsimony: 0.01, unary: &[], learned: &[], tried, n_sure: 0 }
+}
+
 #[test]
 fn candidates_have_the_gains_of_their_counts() {
     for seed in 60..66 {
@@ -234,7 +240,8 @@ fn candidates_have_the_gains_of_their_counts() {
         let sheet = Sheet::draw(&problem, &mut compiled, &parameters, seed, 0);
         let tried = features.iter().cloned().collect();
         let mut short_list = ShortList::default();
-        let found = sheet.candidates(&prices, 0.01, &[], &[], &tried, &mut short_list);
+        let search = search(&prices, &tried);
+        let found = sheet.candidates(&search, &mut short_list);
         assert!(found.len() > 20, "{} candidates", found.len());
         for candidate in &found {
             // Each violation is counted sample by sample.
@@ -252,8 +259,33 @@ fn candidates_have_the_gains_of_their_counts() {
             );
         }
         // The short list has the same candidates while the model stays the same.
-        let again = sheet.candidates(&prices, 0.01, &[], &[], &tried, &mut short_list);
+        let again = sheet.candidates(&search, &mut short_list);
         let features = |list: &[Candidate]| list.iter().map(|it| it.feature.clone()).collect::<Vec<_>>();
         assert_eq!(features(&found), features(&again));
     }
+}
+
+#[test]
+fn no_literal_of_a_candidate_adds_little() {
+    let mut n_long = 0;
+    for seed in 60..80 {
+        let (problem, _, parameters, mut compiled) = complete_problem(seed);
+        let sizes: Vec<usize> = problem.data.blocks.iter().map(|block| block.len()).collect();
+        let prices = Prices::new(&sizes, &[], 100.0);
+        let sheet = Sheet::draw(&problem, &mut compiled, &parameters, seed, 0);
+        let tried = BTreeSet::new();
+        let found = sheet.candidates(&search(&prices, &tried), &mut ShortList::default());
+        for candidate in &found {
+            let Feature::Conjunction(literals) = &candidate.feature else { continue };
+            for place in (0..literals.len()).filter(|_| literals.len() > 2) {
+                let mut others = literals.clone();
+                others.remove(place);
+                let shorter = Feature::Conjunction(others);
+                let net = sheet.counts_of(&shorter).gain() - 0.01 * prices.of(&shorter);
+                assert!(net < 0.8 * candidate.net(), "{:?} without literal {place}", candidate.feature);
+                n_long += 1;
+            }
+        }
+    }
+    assert!(n_long > 20, "{n_long}");
 }

@@ -1,6 +1,45 @@
-//! Asks now and then whether to stop, during work that has no steps of its own.
+//! Limits of learning: the user's time, and questions whether to stop during work that has no steps of its own.
 
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+/// A time limit that is asked for after each step.
+///
+/// ```
+/// use std::time::Duration;
+/// use prsl::learn::TimeLimit;
+///
+/// assert!(TimeLimit::new(None).allows_a_step());
+/// assert!(!TimeLimit::new(Some(Duration::ZERO)).allows_a_step());
+/// ```
+#[derive(Clone, Debug)]
+pub struct TimeLimit {
+    start: Instant,
+    most: Option<Duration>,
+    /// When the last step ended.
+    last: Option<Duration>,
+    longest: Duration,
+}
+
+impl TimeLimit {
+    /// Starts now.
+    pub fn new(most: Option<Duration>) -> Self {
+        Self { start: Instant::now(), most, last: None, longest: Duration::ZERO }
+    }
+
+    /// The time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Whether the next step would end in time, should it take as long as the longest so far.
+    pub fn allows_a_step(&mut self) -> bool {
+        let now = self.elapsed();
+        let step = now - self.last.replace(now).unwrap_or(now);
+        self.longest = self.longest.max(step);
+        self.most.is_none_or(|most| now.saturating_add(self.longest) < most)
+    }
+}
 
 /// Counted work between two questions, in operations on numbers: a fraction of a second.
 const INTERVAL: usize = 1 << 25;
