@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use prsl::learn::{
     Calibrating, ChunkSums, ChunkWorker, Examples, GradientSum, Learner, Progress, RemoteRows, ScoreSum,
-    chunk_of, gradient, n_chunks,
+    ViolationSum, chunk_of, gradient, n_chunks,
 };
-use prsl::{Error, Limits, Model, Result};
+use prsl::{Assignment, BeliefMatrix, Error, Limits, Model, Result, Rule, Truth};
 use prsl_testkit::planted::Planted;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -164,10 +164,14 @@ fn gradients_and_scores_merge_in_any_order() {
         chunks.iter().map(|rows| gradient(&model, rows, Limits::default()).unwrap()).collect();
     let scores: Vec<ScoreSum> =
         chunks.iter().map(|rows| ScoreSum::of(&model, rows, Limits::default()).unwrap()).collect();
+    let violations: Vec<ViolationSum> = chunks
+        .iter()
+        .map(|rows| ViolationSum::of(&model, &model, rows, Limits::default()).unwrap())
+        .collect();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut found = Vec::new();
     for _ in 0..10 {
-        let (mut trees, mut others) = (gradients.clone(), scores.clone());
+        let (mut trees, mut others, mut counts) = (gradients.clone(), scores.clone(), violations.clone());
         while trees.len() > 1 {
             let part = trees.swap_remove(rng.random_range(0..trees.len()));
             let at = rng.random_range(0..trees.len());
@@ -175,14 +179,77 @@ fn gradients_and_scores_merge_in_any_order() {
             let part = others.swap_remove(rng.random_range(0..others.len()));
             let at = rng.random_range(0..others.len());
             others[at].merge(ScoreSum::from_bytes(&part.to_bytes()).unwrap()).unwrap();
+            let part = counts.swap_remove(rng.random_range(0..counts.len()));
+            let at = rng.random_range(0..counts.len());
+            counts[at].merge(ViolationSum::from_bytes(&part.to_bytes()).unwrap()).unwrap();
         }
         let (gradient, score) = (&trees[0], &others[0]);
         let bits: Vec<u64> = gradient.derivatives().iter().map(|slope| slope.to_bits()).collect();
-        found.push((gradient.to_bytes(), bits, gradient.log_likelihood().to_bits(), score.to_bytes()));
+        let log_likelihood = gradient.log_likelihood().to_bits();
+        found.push((gradient.to_bytes(), bits, log_likelihood, score.to_bytes(), counts[0].to_bytes()));
     }
     assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
     let mut twice = gradients[0].clone();
     assert!(twice.merge(gradients[0].clone()).unwrap_err().to_string().contains("chunk 0 is summed twice"));
+}
+
+/// The probability of a violation, and of anything, among the assignments that agree with a truth.
+fn enumerated(model: &Model, beliefs: &BeliefMatrix, rule: &Rule, truth: &Truth) -> f64 {
+    let sizes: Vec<usize> = model.labels().iter().map(|label| label.n_categories()).collect();
+    let [mut broken, mut all] = [0.0; 2];
+    for number in 0..sizes.iter().product() {
+        let digit = |rest: &mut usize, size: &usize| {
+            let digit = *rest % size;
+            *rest /= size;
+            Some(digit)
+        };
+        let indices: Vec<usize> = sizes.iter().scan(number, digit).collect();
+        if truth.known().all(|(label, category)| indices[label.index()] == category.index()) {
+            let assignment = Assignment::from_indices(indices);
+            let weight = model.log_weight(&beliefs.row(0), &assignment).exp();
+            let holds = rule.formula().unwrap().holds(&assignment);
+            all += weight;
+            broken += if holds == (rule.probability() < 0.5) { weight } else { 0.0 };
+        }
+    }
+    broken / all
+}
+
+#[test]
+fn violations_agree_with_enumeration() {
+    let (model, chunks) = small_chunks(40);
+    let [mut base, mut candidates] = [0, 1].map(|_| model.edit().retain_rules(|_| false));
+    for (place, rule) in model.rules().iter().enumerate() {
+        match place {
+            0 => base = base.add_rule(rule.clone()),
+            1 => candidates = candidates.add_rule(rule.clone().with_probability(0.3)),
+            _ => candidates = candidates.add_rule(rule.clone()),
+        }
+    }
+    let (base, candidates) = (base.build().unwrap(), candidates.build().unwrap());
+    let mut expected = vec![[0.0; 2]; candidates.rules().len()];
+    let mut sums = Vec::new();
+    for rows in &chunks {
+        sums.push(ViolationSum::of(&base, &candidates, rows, Limits::default()).unwrap());
+        for row in 0..rows.n_rows() {
+            let (beliefs, truth) = (rows.beliefs_of(row..row + 1), rows.truth(row));
+            for (rule, [broken, free]) in candidates.rules().iter().zip(&mut expected) {
+                *broken += enumerated(&base, &beliefs, rule, &truth);
+                *free += enumerated(&base, &beliefs, rule, &Truth::unknown(base.labels().len()));
+            }
+        }
+    }
+    let sum = sums.into_iter().reduce(|mut sum, other| sum.merge(other).map(|()| sum).unwrap()).unwrap();
+    assert_eq!(sum.n_rows(), 40);
+    for ((found, free), wanted) in sum.broken().iter().zip(sum.expected()).zip(&expected) {
+        assert!(
+            (found - wanted[0]).abs() < 1e-9 && (free - wanted[1]).abs() < 1e-9,
+            "{found} {free} {wanted:?}"
+        );
+    }
+    let other = Model::parse("label a").unwrap();
+    let refused = ViolationSum::of(&base, &other, &chunks[0], Limits::default()).unwrap_err();
+    assert!(refused.to_string().contains("other labels"), "{refused}");
 }
 
 #[test]

@@ -63,6 +63,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 mod triples;
+mod violations;
 mod watch;
 
 pub use calibration::Calibrated;
@@ -75,4 +76,5 @@ pub use learner::{Addition, Calibrating, Learned, Learner, Phase, Progress};
 pub use remote::{ChunkWorker, RemoteRows};
 pub use scores::ScoreSum;
 pub use sums::ChunkSums;
+pub use violations::ViolationSum;
 pub use watch::TimeLimit;
