@@ -39,6 +39,9 @@ struct Arguments {
     /// Number of rows from which one rule is learned.
     #[arg(long, default_value_t = 1_000_000)]
     one_rule_rows: usize,
+    /// Numbers of rows to evaluate.
+    #[arg(long, value_delimiter = ',', default_value = "20000,120000")]
+    evaluated_rows: Vec<usize>,
     /// Only the measurements whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
@@ -74,7 +77,7 @@ const RULES: usize = 10;
 fn main() -> Result<()> {
     let mut arguments = Arguments::parse();
     if arguments.quick {
-        arguments.rows.iter_mut().for_each(|rows| *rows /= 100);
+        arguments.rows.iter_mut().chain(&mut arguments.evaluated_rows).for_each(|rows| *rows /= 100);
         arguments.learn_rows /= 100;
         arguments.one_rule_rows /= 100;
     }
@@ -114,10 +117,21 @@ fn lines(arguments: &Arguments) -> Vec<Line> {
     };
     let labels = format!("{LABELS} labels, {RULES} planted rules");
     let one = format!("{LABELS} labels: one scoring pass and one refit");
-    let lines = predict.chain([
-        learn(&labels, "", arguments.learn_rows, ""),
-        learn(&one, " --rules 1", arguments.one_rule_rows, "2.5 GB"),
-    ]);
+    let evaluate = arguments.evaluated_rows.iter().enumerate().map(|(place, &n_rows)| Line {
+        name: format!("evaluate-{n_rows}"),
+        what: format!("`prsl evaluate`, {labels}"),
+        arguments: format!(
+            "evaluate FOLDER/planted.prsl FOLDER/lb-{n_rows}.parquet FOLDER/lt-{n_rows}.parquet"
+        ),
+        n_rows,
+        target: if place == 0 { "" } else { "10 bytes a label for each row more" },
+    });
+    let lines = predict
+        .chain([
+            learn(&labels, "", arguments.learn_rows, ""),
+            learn(&one, " --rules 1", arguments.one_rule_rows, "2.5 GB"),
+        ])
+        .chain(evaluate);
     lines.filter(|line| line.name.contains(&arguments.only)).collect()
 }
 
@@ -221,8 +235,8 @@ fn prepare(arguments: &Arguments, line: &Line) -> Result<Vec<PathBuf>> {
         return Ok(vec![beliefs]);
     }
     let tables = [file("lb"), file("lt")];
-    if !tables.iter().all(|path| is_complete(path)) {
-        write_planted(&tables, line.n_rows)?;
+    if !tables.iter().all(|path| is_complete(path)) || !arguments.folder.join("planted.prsl").exists() {
+        write_planted(arguments, &tables, line.n_rows)?;
     }
     Ok(tables.to_vec())
 }
@@ -251,10 +265,11 @@ fn write_warehouse(path: &Path, n_rows: usize) -> Result<()> {
     Ok(table.finish()?)
 }
 
-/// Beliefs and truths with planted rules, in two files.
-fn write_planted(paths: &[PathBuf; 2], n_rows: usize) -> Result<()> {
+/// Beliefs and truths with planted rules, in two files, and the model in a third.
+fn write_planted(arguments: &Arguments, paths: &[PathBuf; 2], n_rows: usize) -> Result<()> {
     let planted = Planted { n_labels: LABELS, n_rules: RULES, n_rows, ..Planted::default() };
     let (model, parts) = planted.parts(PART);
+    fs::write(arguments.folder.join("planted.prsl"), model.to_string())?;
     let specs = |kind: ColumnKind| -> Vec<ColumnSpec> {
         model.labels().iter().map(|label| ColumnSpec::new(label.name(), kind)).collect()
     };

@@ -22,20 +22,33 @@ const OLD_SCORES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scores/thin.csv")
 /// Maximum number of folds for hidden labels. Hiding every label of every fold would take too long.
 const HIDDEN_FOLDS: usize = 5;
 
-/// The scores on validation rows of models of training rows. Constants of the learner are chosen by them.
-const ON_VALIDATION_ROWS: &str = "train (validation rows)";
-/// The rows that are learned from. Where nothing else is said, test rows are scored.
-const SOURCES: [&str; 3] = ["train+val", "train", ON_VALIDATION_ROWS];
+/// Scores, sizes and time of a model, fold by fold.
+#[derive(Default)]
+struct ByFold {
+    accuracy: Vec<f64>,
+    log_likelihood: Vec<f64>,
+    sizes: [Vec<f64>; 2],
+    seconds: Vec<f64>,
+}
 
-/// Scores, difference, sizes and time by fold.
-#[derive(Clone, Default)]
-struct Columns([Vec<f64>; METRICS.len() + 4]);
+impl ByFold {
+    fn push(&mut self, scores: &[f64], (model, seconds): &(Model, f64)) {
+        self.accuracy.push(scores[0]);
+        self.log_likelihood.push(scores[1]);
+        self.sizes[0].push(model.rules().len() as f64);
+        self.sizes[1].push(model.typical().len() as f64);
+        self.seconds.push(*seconds);
+    }
 
-impl Columns {
-    fn push(&mut self, scores: &[f64], difference: f64, (model, seconds): &(Model, f64)) {
-        let sizes = [model.rules().len() as f64, model.typical().len() as f64];
-        let cells = scores.iter().copied().chain([difference]).chain(sizes).chain([*seconds]);
-        self.0.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
+    /// Joint accuracy and log-likelihood.
+    fn scores(&self) -> String {
+        format!("{:.3} / {:.3}", mean(&self.accuracy), mean(&self.log_likelihood))
+    }
+
+    /// Rules and combinations.
+    fn sizes(&self) -> String {
+        let [rules, combinations] = self.sizes.each_ref().map(|sizes| mean(sizes));
+        format!("{rules:.0} / {combinations:.0}")
     }
 }
 
@@ -46,53 +59,73 @@ fn timed(model: &Model, rows: &Examples) -> Result<(Model, f64)> {
     Ok((learned, start.elapsed().as_secs_f64()))
 }
 
+/// The lines of the table. Constants of the learner are chosen by the scores on validation rows.
+const LINES: [&str; 7] = [
+    "`thin` (removed)",
+    "`clauses`, training and validation rows",
+    "`clauses`, training rows alone",
+    "the same, scored on validation rows",
+    "log-likelihood over `thin`, by fold",
+    "rules / combinations",
+    "seconds a fold",
+];
+
 /// The default recipe on every dataset, learned from training and validation rows, and from training rows alone.
 pub fn default_recipe(arguments: &Arguments, page: &mut Page) -> Result<()> {
     let old = old_scores(Path::new(OLD_SCORES))?;
-    let names = METRICS.map(|metric| metric.name().replace('_', " "));
-    let mut columns = vec!["dataset", "learned from"];
-    columns.extend(names.iter().map(String::as_str));
-    columns.extend([
-        "log-likelihood over the recipe thin, by fold",
-        "rules",
-        "combinations",
-        "seconds a fold",
-    ]);
-    page.table("One setting for all datasets, test rows", &columns);
+    let mut lines: Vec<Vec<String>> = LINES.iter().map(|&line| vec![line.to_owned()]).collect();
+    let mut columns = vec![""];
     let mut by_fold = format!("dataset,rows,fold,{}\n", METRICS.map(Metric::name).join(","));
     for name in DATASETS {
         let Some((model, folds)) = arguments.folds(name)? else { continue };
-        let mut tables: Vec<(&str, Columns)> = SOURCES.map(|source| (source, Columns::default())).to_vec();
+        let mut found: [ByFold; 3] = Default::default();
         for (index, fold) in folds.iter().enumerate() {
             tell(name, index, folds.len());
             let both = joined(&fold.train, &fold.valid)?;
             let (from_both, from_train) = (timed(&model, &both)?, timed(&model, &fold.train)?);
             let scored = [(&from_both, &fold.test), (&from_train, &fold.test), (&from_train, &fold.valid)];
-            for ((source, columns), (learned, rows)) in tables.iter_mut().zip(scored) {
+            let sources = ["train+val", "train", "train (validation rows)"];
+            for ((source, found), (learned, rows)) in sources.iter().zip(&mut found).zip(scored) {
                 let scores = scores(&learned.0, rows, &METRICS)?;
                 let shown: Vec<String> = scores.iter().map(|score| format!("{score:.6}")).collect();
                 let _ = writeln!(by_fold, "{name},{source},{index},{}", shown.join(","));
-                let old = old.get(&(name.to_owned(), index)).filter(|_| *source != ON_VALIDATION_ROWS);
-                columns.push(&scores, old.map_or(f64::NAN, |old| scores[1] - old), learned);
+                found.push(&scores, learned);
             }
         }
-        for (source, Columns(columns)) in tables {
-            let mut cells = vec![name.to_owned(), source.to_owned()];
-            cells.extend(columns[..METRICS.len() + 1].iter().map(|column| with_error(column)));
-            cells.extend(columns[METRICS.len() + 1..].iter().map(|column| format!("{:.1}", mean(column))));
-            page.row(&cells);
-        }
         write(&arguments.scores, &by_fold)?;
+        let [both, train, valid] = &found;
+        let of_old = |fold: usize| old.get(&(name.to_owned(), fold)).copied().unwrap_or([f64::NAN; 2]);
+        let thin: Vec<[f64; 2]> = (0..folds.len()).map(of_old).collect();
+        let [accuracy, log_likelihood] =
+            [0, 1].map(|score| thin.iter().map(|it| it[score]).collect::<Vec<_>>());
+        let gains = both.log_likelihood.iter().zip(&log_likelihood).map(|(new, old)| new - old);
+        let cells = [
+            format!("{:.3} / {:.3}", mean(&accuracy), mean(&log_likelihood)),
+            both.scores(),
+            train.scores(),
+            valid.scores(),
+            with_error(&gains.collect::<Vec<_>>()),
+            both.sizes(),
+            format!("{:.1}", mean(&both.seconds)),
+        ];
+        println!("{name}: {}", cells.join(" | "));
+        lines.iter_mut().zip(cells).for_each(|(line, cell)| line.push(cell));
+        columns.push(name);
     }
+    page.table(
+        "Joint accuracy and mean joint log-likelihood on test rows, one setting for all datasets",
+        &columns,
+    );
+    lines.iter().for_each(|line| page.row(line));
     Ok(())
 }
 
-/// The mean joint log-likelihood by dataset and fold.
-fn old_scores(path: &Path) -> Result<HashMap<(String, usize), f64>> {
+/// Joint accuracy and mean joint log-likelihood by dataset and fold.
+fn old_scores(path: &Path) -> Result<HashMap<(String, usize), [f64; 2]>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let line = |line: &str| -> Result<((String, usize), f64)> {
+    let line = |line: &str| -> Result<((String, usize), [f64; 2])> {
         let cells: Vec<&str> = line.split(',').collect();
-        Ok(((cells[0].to_owned(), cells[1].parse()?), cells[3].parse()?))
+        Ok(((cells[0].to_owned(), cells[1].parse()?), [cells[2].parse()?, cells[3].parse()?]))
     };
     text.lines().skip(1).map(line).collect()
 }
