@@ -40,7 +40,7 @@ struct Arguments {
     #[arg(long, default_value_t = 1_000_000)]
     one_rule_rows: usize,
     /// Numbers of rows to evaluate.
-    #[arg(long, value_delimiter = ',', default_value = "20000,120000")]
+    #[arg(long, value_delimiter = ',', default_value = "480000,960000")]
     evaluated_rows: Vec<usize>,
     /// Only the measurements whose name contains this.
     #[arg(long, default_value = "")]
@@ -119,9 +119,9 @@ fn lines(arguments: &Arguments) -> Vec<Line> {
     let one = format!("{LABELS} labels: one scoring pass and one refit");
     let evaluate = arguments.evaluated_rows.iter().enumerate().map(|(place, &n_rows)| Line {
         name: format!("evaluate-{n_rows}"),
-        what: format!("`prsl evaluate`, {labels}"),
+        what: format!("`prsl evaluate --no-intervals`, {labels}"),
         arguments: format!(
-            "evaluate FOLDER/planted.prsl FOLDER/lb-{n_rows}.parquet FOLDER/lt-{n_rows}.parquet"
+            "evaluate FOLDER/planted.prsl FOLDER/lb-{n_rows}.parquet FOLDER/lt-{n_rows}.parquet --no-intervals"
         ),
         n_rows,
         target: if place == 0 { "" } else { "10 bytes a label for each row more" },
