@@ -25,7 +25,7 @@ from .tables import dataset_table, datasets_of
 
 DEFAULT_OUT = ROOT / "target" / "benchmark"
 ARCHIVE = ROOT / "bench" / "scores" / "benchmark.jsonl"
-"""The results behind the published tables."""
+"""All results of the main benchmark that are current."""
 PARTS = ("methods", "robustness")
 
 
@@ -94,6 +94,9 @@ def main(argv: list[str] | None = None) -> int:
         if not everything:
             print("benchmark: there are no results to show", file=sys.stderr)
             return 1
+        # With some datasets missing, their results would be lost.
+        if is_main(plan) and all(Folder(plan.data).find(f"{name}.parquet") for name in DATASETS):
+            write_archive(ARCHIVE, everything)
         blocks = build(everything, extra_blocks(plan, everything))
         show(blocks, console)
         markdown, page = write(blocks, plan.folder)
@@ -101,8 +104,6 @@ def main(argv: list[str] | None = None) -> int:
         if chosen.publish:
             for path in publish(blocks, pages_root(plan)):
                 console.print(f"written: {path}", soft_wrap=True)
-            if is_main(plan):
-                write_archive(ARCHIVE, everything)
     except (DataAbsent, BrokenPlace, ValueError) as error:
         print(f"benchmark: {error}", file=sys.stderr)
         return 1
